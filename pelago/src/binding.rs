@@ -7,24 +7,24 @@
 
 use crate::array::amo::{AtomicElement, comparing};
 use crate::array::view::View;
-use crate::base::call::Call;
-use crate::base::element::Element;
-use crate::base::error::{ErrorKind, Result};
-use crate::base::kind::ObjectKind;
-use crate::base::label;
-use crate::coll::direct::Direct;
 use crate::context::Context;
-use crate::endpoint::{Endpoint, Injector, RemoteAddress};
-use crate::join;
-use crate::memory::segment::WAITERS_BEFORE_WORDS;
 use crate::team::Team;
 use crate::world::World;
 use crate::{AtomicOp, Pe};
+use pelago_core::base::call::Call;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::base::kind::ObjectKind;
+use pelago_core::base::label;
+use pelago_core::coll::direct::Direct;
+use pelago_core::endpoint::{Endpoint, Injector, RemoteAddress};
+use pelago_core::join;
+use pelago_core::memory::segment::WAITERS_BEFORE_WORDS;
 
-pub use crate::job::membership::Membership;
-pub use crate::memory::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
 pub use crate::run::run_with;
 pub use crate::team::founding::Foundry;
+pub use pelago_core::job::membership::Membership;
+pub use pelago_core::memory::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
 pub use pelago_fabric::copy;
 use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
 pub use pelago_fabric::sync::fence_after_update;
@@ -65,7 +65,7 @@ impl Far {
 
     /// One that injects nothing.
     pub fn closed(self, world: &World) -> Far {
-        Far { injector: &world.no_injector, ..self }
+        Far { injector: &world.core().no_injector, ..self }
     }
 
     /// Puts a value to `offset_bytes` of the part on `pe`. The source is free at return, and the put is
@@ -98,7 +98,7 @@ impl Far {
         // live as long as the array; without a counter the source is free when this returns.
         unsafe {
             let Far { endpoint, world, .. } = *origin.cast::<Far>();
-            (*endpoint).put(&*world, target, value.as_ptr(), bytes, None);
+            (*endpoint).put((*world).core(), target, value.as_ptr(), bytes, None);
         }
     }
 
@@ -128,7 +128,7 @@ impl Far {
         // live as long as the array; the caller guarantees the place.
         unsafe {
             let Far { endpoint, world, .. } = *get.origin.cast::<Far>();
-            (*endpoint).finish_get(&*world, get, into, bytes);
+            (*endpoint).finish_get((*world).core(), get, into, bytes);
         }
     }
 }
@@ -152,7 +152,7 @@ impl<'w, T: Element> View<'w, T> {
     /// The handle by which a binding's own fast path injects, through the context that the array is seen
     /// through. PEs are those of the job: nothing is injected to an array of a space.
     pub fn far(&self) -> Far {
-        let endpoint = self.world().net.as_ref().map(|_| Arc::as_ptr(self.net_endpoint()));
+        let endpoint = self.world().core().net.as_ref().map(|_| Arc::as_ptr(self.net_endpoint()));
         Far {
             injector: self.injector,
             endpoint: endpoint.unwrap_or(null()),
@@ -248,7 +248,7 @@ impl<T: Element> View<'_, T> {
     /// Makes progress, and lets `look`, as above, look once; as all tests of [`Local`](crate::Local) do.
     #[inline]
     pub fn test_to_find<R>(&self, look: impl FnOnce() -> Option<R>) -> Option<R> {
-        self.world().ring_sleepers_for_data();
+        self.world().core().ring_sleepers_for_data();
         self.world().progress();
         let found = look();
         if found.is_some() {
@@ -298,7 +298,7 @@ impl Team<'_> {
     /// the world, and no array is in an exclusive phase.
     #[inline(always)]
     pub unsafe fn broadcast_word(&self, root: usize, target: *mut u64, source: *const u64) {
-        let direct = Direct { world: self.world, team: &self.core, operation: "broadcast" };
+        let direct = Direct { world: self.world.core(), team: &self.core, operation: "broadcast" };
         // SAFETY: the caller guarantees that the words are valid, and that the members map each other.
         unsafe { direct.broadcast_word(root, source, target) };
     }
@@ -311,7 +311,7 @@ impl Context<'_> {
         self.world().progress();
         let is_quiet = self.endpoint().is_none_or(|endpoint| endpoint.is_quiet());
         if is_quiet {
-            self.world().order_stores();
+            self.world().core().order_stores();
         }
         is_quiet
     }
@@ -319,7 +319,7 @@ impl Context<'_> {
 
 /// Whether members of teams compare their collective calls (`PELAGO_CHECK`).
 pub fn compares_calls(world: &World) -> bool {
-    world.collectives.are_checked()
+    world.core().collectives.are_checked()
 }
 
 /// As [`World::init`], with settings (`PELAGO_...`) that replace those of the environment.
@@ -327,7 +327,7 @@ pub fn compares_calls(world: &World) -> bool {
 /// # Errors
 /// As [`World::init`], and if there is no such setting or value.
 pub fn init_with(settings: &[(&str, &str)]) -> Result<World> {
-    join::one_pe(&join::own_settings(settings)?)
+    join::one_pe(&join::own_settings(settings)?).map(World::from)
 }
 
 /// Joins the job again with the membership that [`detach`] has returned. Settings are as for [`init_with`].
@@ -336,40 +336,40 @@ pub fn init_with(settings: &[(&str, &str)]) -> Result<World> {
 /// # Errors
 /// As [`World::init`].
 pub fn init_again(membership: Membership, settings: &[(&str, &str)]) -> Result<World> {
-    join::of_job(membership, &join::own_settings(settings)?)
+    join::of_job(membership, &join::own_settings(settings)?).map(World::from)
 }
 
 /// Leaves the world as its drop does, but keeps the process in its job, so that [`init_again`] can follow.
 /// The memory that the world has mapped stays mapped until the world is dropped.
 pub fn detach(world: &World) -> Option<Membership> {
-    world.end()
+    world.core().end()
 }
 
 /// Makes progress, and returns whether all operations are complete. If so, the call is a
 /// [`quiet`](World::quiet).
 pub fn is_quiet(world: &World) -> bool {
     world.progress();
-    let is_quiet = world.net.as_ref().is_none_or(|net| net.is_quiet());
+    let is_quiet = world.core().net.as_ref().is_none_or(|net| net.is_quiet());
     if is_quiet {
-        world.order_stores();
+        world.core().order_stores();
     }
     is_quiet
 }
 
 /// Whether operations are counted (`PELAGO_COUNTERS`).
 pub fn counts_operations(world: &World) -> bool {
-    world.tally.is_on()
+    world.core().tally.is_on()
 }
 
 /// The number of the node of a PE.
 pub fn node_of(world: &World, pe: Pe) -> u32 {
-    world.node(pe)
+    world.core().node(pe)
 }
 
 /// Declares that all threads of this process belong to this PE, whatever their names. No wait is ended as one
 /// in vain while there are other threads.
 pub fn own_all_threads(world: &World) {
-    world.bears_threads.store(true, Ordering::Relaxed);
+    world.core().bears_threads.store(true, Ordering::Relaxed);
 }
 
 /// Sets the function that returns the name of the call of the other interface that the calling thread is in.
@@ -381,30 +381,30 @@ pub fn name_calls_by(names: fn() -> Option<&'static str>) {
 /// Accepts collective operations whose source and target overlap, unless `PELAGO_CHECK` is on. The result is
 /// unspecified.
 pub fn accept_overlap(world: &World) {
-    world.collectives.bear_overlap();
+    world.core().collectives.bear_overlap();
 }
 
 /// Two words that are 0 while fence and quiet only have to order stores. They may be read by atomic loads
 /// while the world lives. If one is not 0, call [`fence`](World::fence) or [`quiet`](World::quiet).
 pub fn outstanding(world: &World) -> [*const AtomicU32; 2] {
-    world.outstanding.words()
+    world.core().outstanding.words()
 }
 
 /// Ends the service thread of this PE. Returns whether there was one. Operations of other PEs may wait for
 /// this PE until [`resume_service`].
 pub fn pause_service(world: &World) -> bool {
-    world.service.stop()
+    world.core().service.stop()
 }
 
 /// Starts the service thread again.
 pub fn resume_service(world: &World) {
-    world.spawn_service();
+    world.core().spawn_service();
 }
 
 /// Whether all PEs pass the same words; all get the same result. Collective, a barrier.
 pub fn is_same_everywhere(world: &World, words: [usize; 2]) -> bool {
     let [offset_bytes, bytes] = words;
-    world.agree(Call::Resize { offset_bytes, bytes }).is_ok()
+    world.core().agree(Call::Resize { offset_bytes, bytes }).is_ok()
 }
 
 /// Agrees with all PEs on an allocation in a [`Heap`] that the caller keeps. Each PE passes whether it `can`
@@ -434,7 +434,7 @@ pub fn agree_on_resize(world: &World, offset_bytes: usize, bytes: usize, can: bo
 /// # Errors
 /// If the PEs do not make the same call.
 pub fn agree_on_free(world: &World, offset_bytes: usize) -> Result<()> {
-    world.agree(Call::Free { offset_bytes })
+    world.core().agree(Call::Free { offset_bytes })
 }
 
 /// Agrees on a call that has two forms: the first means that this PE cannot make it, the second that it can.
@@ -442,11 +442,11 @@ pub fn agree_on_free(world: &World, offset_bytes: usize) -> Result<()> {
 /// is no.
 fn vote(world: &World, votes: [Call; 2], can: bool) -> Result<bool> {
     let (mine, other) = (votes[usize::from(can)], votes[usize::from(!can)]);
-    match world.agree(mine) {
+    match world.core().agree(mine) {
         Ok(()) => Ok(can),
         Err(error) => match error.kind() {
             ErrorKind::Disagreement { theirs, .. } if *theirs == other.to_string() => {
-                world.agree(votes[1]).map(|()| false)
+                world.core().agree(votes[1]).map(|()| false)
             }
             _ => Err(error),
         },

@@ -7,13 +7,13 @@ impl World {
     /// Time since this PE joined the job. In a simulation it is virtual: it passes by communication and by
     /// [`simulate_compute`](World::simulate_compute) only, and is the same on every run.
     pub fn wtime(&self) -> Duration {
-        self.virtual_time().unwrap_or_else(|| self.joined_at.elapsed())
+        self.virtual_time().unwrap_or_else(|| self.core().joined_at.elapsed())
     }
 
     /// In a simulation, lets `time` pass on this PE's virtual clock, as if it had computed for so long.
     /// Elsewhere nothing happens: there, computing itself takes the time.
     pub fn simulate_compute(&self, time: Duration) {
-        if let Some(net) = &self.net {
+        if let Some(net) = &self.core().net {
             net.compute(time);
         }
     }
@@ -24,6 +24,6 @@ impl World {
     }
 
     fn virtual_time(&self) -> Option<Duration> {
-        self.net.as_ref().and_then(|net| net.virtual_time())
+        self.core().net.as_ref().and_then(|net| net.virtual_time())
     }
 }

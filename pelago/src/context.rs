@@ -4,10 +4,10 @@
 //! over the network each has an endpoint of its own, which a later context takes over when the context is
 //! dropped. Source: OpenSHMEM 1.6, section 9.5.
 
-use crate::base::awaited::Awaited;
-use crate::base::error::Result;
-use crate::endpoint::Endpoint;
 use crate::world::World;
+use pelago_core::base::awaited::Awaited;
+use pelago_core::base::error::Result;
+use pelago_core::endpoint::Endpoint;
 use std::sync::Arc;
 
 /// Which threads of a PE will use a context: a promise, of which the runtime makes no use yet.
@@ -59,14 +59,16 @@ impl World {
     /// # Errors
     /// If the fabric has no further endpoint for a context.
     pub fn context(&self, kind: ContextKind) -> Result<Context<'_>> {
-        let endpoint = match &self.net {
+        let endpoint = match &self.core().net {
             None => None,
             Some(net) => {
-                let endpoint = match self.contexts.take_idle() {
+                let endpoint = match self.core().contexts.take_idle() {
                     Some(endpoint) => endpoint,
-                    None => net.context((!self.tally.is_on()).then(|| &self.memory.header().failure))?,
+                    None => net.context(
+                        (!self.core().tally.is_on()).then(|| &self.core().memory.header().failure),
+                    )?,
                 };
-                self.contexts.add(&endpoint);
+                self.core().contexts.add(&endpoint);
                 Some(endpoint)
             }
         };
@@ -92,27 +94,27 @@ impl Context<'_> {
     #[track_caller]
     pub fn fence(&self) {
         match &self.endpoint {
-            Some(endpoint) => endpoint.quiet(self.world),
+            Some(endpoint) => endpoint.quiet(self.world.core()),
             None => return self.world.fence(),
         }
-        self.world.order_stores();
+        self.world.core().order_stores();
     }
 
     /// As [`World::quiet`], for the operations of this context.
     #[track_caller]
     pub fn quiet(&self) {
         if let Some(endpoint) = &self.endpoint {
-            endpoint.quiet(self.world);
+            endpoint.quiet(self.world.core());
         }
-        self.world.order_stores();
+        self.world.core().order_stores();
     }
 }
 
 impl Drop for Context<'_> {
     fn drop(&mut self) {
         if let Some(endpoint) = &self.endpoint {
-            self.world.finish_in_drop(|world| world.wait(Awaited::Quiet, || endpoint.is_quiet()));
-            self.world.contexts.remove(endpoint);
+            self.world.finish_in_drop(|world| world.core().wait(Awaited::Quiet, || endpoint.is_quiet()));
+            self.world.core().contexts.remove(endpoint);
         }
     }
 }
@@ -121,8 +123,8 @@ impl Drop for Context<'_> {
 mod tests {
     use super::*;
     use crate::Spmd;
-    use crate::endpoint::contexts::IDLE_MAX;
     use crate::sim::SimParams;
+    use pelago_core::endpoint::contexts::IDLE_MAX;
 
     #[test]
     fn contexts_take_over_the_channels_of_those_that_are_gone() {
@@ -142,7 +144,7 @@ mod tests {
             endpoints.dedup();
             assert_eq!(endpoints.len(), many.len(), "contexts have no endpoint in common");
             drop(many);
-            let kept = std::iter::from_fn(|| world.contexts.take_idle()).count();
+            let kept = std::iter::from_fn(|| world.core().contexts.take_idle()).count();
             assert_eq!(kept, IDLE_MAX, "no more are kept");
             world.barrier();
             let sum = array.g(right, 0).unwrap();
@@ -159,13 +161,13 @@ mod tests {
             let context = world.context(ContextKind::Private).unwrap();
             let endpoint = context.endpoint().unwrap();
             array.via(&context).p(right, 0, 1).unwrap();
-            world.contexts.remove(endpoint);
-            assert!(world.contexts.take_idle().is_none(), "its put is not known to be complete");
-            world.contexts.add(endpoint);
+            world.core().contexts.remove(endpoint);
+            assert!(world.core().contexts.take_idle().is_none(), "its put is not known to be complete");
+            world.core().contexts.add(endpoint);
             context.quiet();
-            world.contexts.remove(endpoint);
-            assert!(world.contexts.take_idle().is_some());
-            world.contexts.add(endpoint);
+            world.core().contexts.remove(endpoint);
+            assert!(world.core().contexts.take_idle().is_some());
+            world.core().contexts.add(endpoint);
         });
         outcome.unwrap();
     }

@@ -7,11 +7,11 @@
 use crate::am::{Datum, Reply};
 use crate::array::amo::AtomicElement;
 use crate::array::nb::{Fetch, Transfer, Update};
-use crate::base::awaited::Awaited;
-use crate::base::element::Element;
 use crate::events::{All, Leaf, Outcome, Probe};
 use crate::team::request::Request;
 use crate::world::World;
+use pelago_core::base::awaited::Awaited;
+use pelago_core::base::element::Element;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::cell::Cell;
 use std::future::{Future, IntoFuture};
@@ -38,7 +38,7 @@ impl<E: Outcome> EventFuture<E> {
 
     fn forget(&mut self) {
         if let (Some(event), Some(number)) = (&self.event, self.registered.take()) {
-            event.world().wakers.forget(number);
+            event.world().core().wakers.forget(number);
         }
     }
 }
@@ -54,11 +54,11 @@ impl<E: Outcome> Future for EventFuture<E> {
         if !probe.has_come() {
             check_liveness(world, &probe);
             let (waker, is_own) = (context.waker(), BLOCKING.get() == std::ptr::from_ref(world));
-            if is_own || world.wakers.are_driven() {
-                this.registered = Some(world.wakers.register(this.registered, &probe, waker));
+            if is_own || world.core().wakers.are_driven() {
+                this.registered = Some(world.core().wakers.register(this.registered, &probe, waker));
             }
             // A driver that has ended meanwhile wakes no future any more.
-            if !is_own && !world.wakers.are_driven() {
+            if !is_own && !world.core().wakers.are_driven() {
                 waker.wake_by_ref();
             }
             return Poll::Pending;
@@ -72,14 +72,14 @@ impl<E: Outcome> Future for EventFuture<E> {
 /// Fails if the job has, or if a member has left without which the event cannot come.
 #[track_caller]
 fn check_liveness(world: &World, probe: &Probe) {
-    if world.has_failed().is_some() && !world.is_launched() {
-        world.give_up("a future after the job has failed");
+    if world.core().has_failed().is_some() && !world.core().is_launched() {
+        world.core().give_up("a future after the job has failed");
     }
-    if let Some(pe) = probe.awaits().filter(|&pe| world.has_left(pe)) {
+    if let Some(pe) = probe.awaits().filter(|&pe| world.core().has_left(pe)) {
         // All that it did before it left is visible now: only a last look tells whether that is enough.
         world.progress();
         if !probe.has_come() && probe.awaits() == Some(pe) {
-            world.wait_in_vain("an event", Some(pe));
+            world.core().wait_in_vain("an event", Some(pe));
         }
     }
 }
@@ -170,7 +170,7 @@ impl World {
                 return output;
             }
             // SYNC POINT woken: acquires the earlier stores of the waker.
-            self.wait(Awaited::Future, self.waking(|| flag.0.swap(false, Ordering::Acquire)));
+            self.core().wait(Awaited::Future, self.waking(|| flag.0.swap(false, Ordering::Acquire)));
         }
     }
 
@@ -178,10 +178,10 @@ impl World {
     pub(super) fn waking(&self, mut is_over: impl FnMut() -> bool) -> impl FnMut() -> bool {
         let mut looks = 0u32;
         move || {
-            self.wakers.wake_futures(self);
+            self.core().wakers.wake_futures(self.core());
             looks = looks.wrapping_add(1);
             if looks.is_multiple_of(LOOKS_PER_HOPE_CHECK) {
-                self.wakers.wake_hopeless(self);
+                self.core().wakers.wake_hopeless(self.core());
             }
             is_over()
         }

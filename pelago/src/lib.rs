@@ -33,34 +33,22 @@
 
 pub mod am;
 mod array;
-mod base;
 pub mod binding;
 mod clock;
-pub mod coll;
 mod context;
 pub mod distributed;
 mod domain;
-mod endpoint;
 mod events;
 mod future;
 #[cfg(test)]
-#[path = "../../boot/tests/common/fuzzing.rs"]
-mod fuzzing;
-mod job;
-mod join;
+mod layers;
 mod lock;
-mod memory;
-mod messages;
 mod order;
-mod progress;
-mod rma;
 mod run;
 mod spmd;
 mod team;
 pub mod upc;
 mod vis;
-mod wait;
-mod wakers;
 mod world;
 
 pub mod event {
@@ -70,7 +58,7 @@ pub mod event {
 }
 pub mod fabric {
     //! The network between nodes.
-    pub use crate::job::fabrics::{choice, fast_choice};
+    pub use pelago_core::job::fabrics::{choice, fast_choice};
 }
 pub mod node {
     //! The facilities of this machine.
@@ -89,15 +77,28 @@ pub use array::p2p::{Comparison, Values, Watch};
 pub use array::rma::On;
 pub use array::symmetric::Symmetric;
 pub use array::view::View;
-pub use base::counters::Counters;
-pub use base::element::Element;
-pub use base::error::{Error, ErrorKind, Result};
-pub use base::signal_op::SignalOp;
-pub use coll::reduction::{Combiner, IntoCombiner, ReduceOp, Reducible};
 pub use context::{Context, ContextKind};
 pub use domain::{AtomicDomain, AtomicExecutor, AtomicOps, AtomicType, Atomics, NoSuchAtomic};
 pub use lock::{Guard, Lock, RawLock};
 pub use pelago_boot::{BarrierKind, Settings};
+pub use pelago_core::base::counters::Counters;
+/// Derive it for a struct of the program:
+///
+/// ```
+/// use pelago::Element;
+///
+/// #[derive(Clone, Copy, Element)]
+/// #[repr(C)]
+/// struct Particle {
+///     position: [f64; 3],
+///     charge: f64,
+/// }
+/// ```
+pub use pelago_core::base::element::Element;
+pub use pelago_core::base::error::{Error, ErrorKind, Result};
+pub use pelago_core::base::signal_op::SignalOp;
+pub use pelago_core::coll;
+pub use pelago_core::coll::reduction::{Combiner, IntoCombiner, ReduceOp, Reducible};
 pub use pelago_derive::Element;
 pub use pelago_fabric::{AtomicKind, AtomicOp, Pe, sync};
 pub use run::run;

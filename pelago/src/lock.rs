@@ -9,11 +9,11 @@ mod raw;
 
 use crate::Pe;
 use crate::array::symmetric::Symmetric;
-use crate::base::awaited::Awaited;
-use crate::base::error::{ErrorKind, Result};
-use crate::base::kind::ObjectKind;
-use crate::base::locked::locked;
 use crate::world::World;
+use pelago_core::base::awaited::Awaited;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::base::kind::ObjectKind;
+use pelago_core::base::locked::locked;
 use pelago_fabric::sync::{Ordering, fence};
 use queue::{LOCK_WORDS, Queue};
 use std::marker::PhantomData;
@@ -117,7 +117,7 @@ impl Lock<'_> {
         let is_turn = || self.turns().serving == ticket;
         if !is_turn() {
             let part = self.words.local().part;
-            self.world().wait_with(awaited, Some(part.waiters()), is_turn);
+            self.world().core().wait_with(awaited, Some(part.waiters()), is_turn);
         }
         self.queue().acquire().inspect_err(|_| self.end_turn())?;
         Ok(self.hold())
@@ -180,7 +180,7 @@ impl Lock<'_> {
     #[track_caller]
     fn release(&self) {
         let world = self.world();
-        if world.barrier.is_closed() {
+        if world.core().barrier.is_closed() {
             // The job has failed here, and no PE waits for this lock any more.
             return;
         }

@@ -12,8 +12,8 @@ impl World {
     pub fn fence(&self) {
         // SYNC POINT put-order: releases earlier puts to a PE that acquires a later one (Local::wait_until).
         fence(Ordering::Release);
-        if self.outstanding.is_needed() {
-            self.quiet_outstanding();
+        if self.core().outstanding.is_needed() {
+            self.core().quiet_outstanding();
         }
     }
 
@@ -24,8 +24,8 @@ impl World {
     pub fn quiet(&self) {
         // SYNC POINT put-order: as above; the full fence also keeps later loads behind earlier stores.
         fence(Ordering::SeqCst);
-        if self.outstanding.is_needed() {
-            self.quiet_outstanding();
+        if self.core().outstanding.is_needed() {
+            self.core().quiet_outstanding();
         }
     }
 }

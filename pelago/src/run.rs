@@ -5,14 +5,14 @@
 //! which may compute for ever.
 
 use crate::Pe;
-use crate::base::error::Result;
-use crate::base::panic_message;
-use crate::join::own_settings;
-use crate::join::{self, PendingPe};
 use crate::spmd::stay_on;
-use crate::wait::stall;
 use crate::world::World;
 use pelago_boot::{Job, Settings, cpus};
+use pelago_core::base::error::Result;
+use pelago_core::base::panic_message;
+use pelago_core::join::own_settings;
+use pelago_core::join::{self, PendingPe};
+use pelago_core::wait::stall;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
@@ -65,7 +65,7 @@ pub fn run_with<R: Send>(settings: &[(&str, &str)], body: impl Fn(&World) -> R +
     let settings = own_settings(settings)?;
     let membership = join::process(&settings)?;
     if settings.pes_per_process == 1 {
-        let world = join::of_job(membership, &settings)?;
+        let world = World::from(join::of_job(membership, &settings)?);
         return Ok(vec![body(&world)]);
     }
     let job = Arc::clone(&membership.job);
@@ -117,13 +117,13 @@ fn run_pe<R>(
 ) -> R {
     // The world lives until the job has been told of the failure: unwinding would cut its links first, which
     // other PEs might see.
-    let world = told(pe, job, || {
+    let world = World::from(told(pe, job, || {
         pending_pe.take(settings).unwrap_or_else(|error| job.abort(pe, 1, &error.to_string()))
-    });
+    }));
     let outcome = told(pe, job, || body(&world));
     // A body that has caught a failure of the runtime returns, but the world is closed: the job has failed.
-    if world.is_closed() {
-        let reason = world.has_failed();
+    if world.core().is_closed() {
+        let reason = world.core().has_failed();
         job.abort(
             pe,
             1,

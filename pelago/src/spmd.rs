@@ -1,15 +1,16 @@
 //! PEs as threads of one process: the same memory, flags, rings and doorbells as between processes.
 
 use crate::Pe;
-use crate::base::error::Result;
-use crate::base::panic_message::panic_text;
-use crate::job::GaveUp;
-use crate::job::nodes::Placement;
-use crate::join;
-use crate::memory::route::Reach;
-use crate::wait::stall;
 use crate::world::World;
 use pelago_boot::{BarrierKind, HeapSize, RouteKind, Settings, cpus};
+use pelago_core::Core;
+use pelago_core::base::error::Result;
+use pelago_core::base::panic_message::panic_text;
+use pelago_core::job::GaveUp;
+use pelago_core::job::nodes::Placement;
+use pelago_core::join;
+use pelago_core::memory::route::Reach;
+use pelago_core::wait::stall;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::doorbell::Cause;
 use pelago_fabric::sim::{Sim, SimParams};
@@ -252,7 +253,7 @@ fn run_pe<R>(
         catch_unwind(AssertUnwindSafe(|| body(&world))).unwrap_or_else(|payload| {
             // Recorded before the world would wait for the others to leave.
             record(pe, &kept, payload.as_ref());
-            world.close();
+            world.core().close();
             resume_unwind(payload)
         })
     }));
@@ -270,7 +271,7 @@ fn join(
         net.connect(&mut |_| Ok(own.clone()))?;
         join::register_heap(net, &segment, me.0)?;
     }
-    World::assemble(me, segment, placement, None, settings)
+    Ok(Core::assemble(me, segment, placement, None, settings)?.into())
 }
 
 fn record(pe: Pe, segment: &Segment, payload: &(dyn Any + Send)) {

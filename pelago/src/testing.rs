@@ -12,9 +12,9 @@
 //! # }
 //! ```
 
-use crate::wait::stall;
 use crate::world::World;
 use pelago_boot::{Settings, launch};
+use pelago_core::wait::stall;
 use std::time::Duration;
 
 #[doc(hidden)]
@@ -45,6 +45,12 @@ macro_rules! try_processes {
         };
         $crate::testing::run(&place, $n_pes, set_variables, $body)
     }};
+}
+
+/// Loses the next `count` reports to other PEs of how many of their requests were executed.
+#[doc(hidden)]
+pub fn lose_window_reports(world: &World, count: u32) {
+    world.core().lose_window_reports(count);
 }
 
 /// The place of a body in the source: it tells the copies of the test program which body to run.

@@ -68,7 +68,7 @@ const CONNECTION_COST: u64 = 20;
 /// Runs the fuzzing tests with this number of inputs each, then ThreadSanitizer and Miri.
 pub fn run_deep(inputs: u64) -> Result<()> {
     let mut fuzz =
-        cargo(&["test", "-p", "pelago-boot", "-p", "pelago", "-p", "pelago-cli", "--lib", "--bins"]);
+        cargo(&["test", "-p", "pelago-boot", "-p", "pelago-core", "-p", "pelago-cli", "--lib", "--bins"]);
     fuzz.args(["fuzz_", "--", "--nocapture"]).env("PELAGO_FUZZ_INPUTS", inputs.to_string());
     let mut frames = cargo(&["test", "-p", "pelago-fabric", "--release", "--lib", "fuzz_"]);
     frames.env("PELAGO_FUZZ_INPUTS", (inputs / CONNECTION_COST).to_string());

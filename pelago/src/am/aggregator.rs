@@ -8,9 +8,9 @@
 //! Message Framework. A message goes straight to its destination, as every PE reaches every other.
 
 use super::{Am, Batch};
-use crate::base::element::{Element, bytes_of};
-use crate::base::error::{ErrorKind, Result};
-use crate::coll::schedule::Rank;
+use pelago_core::base::element::{Element, bytes_of};
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::coll::schedule::Rank;
 
 /// Gathers records for the members of a team, and sends those for one as soon as they fill a message. See
 /// [`Am::aggregator`].
@@ -79,7 +79,7 @@ impl<T: Element> Aggregator<'_, T> {
     #[inline]
     #[track_caller]
     pub fn push(&mut self, to: Rank, record: T) -> Result<()> {
-        let Some(waiting) = self.waiting.get_mut(to) else { return self.am.check_rank("push", to) };
+        let Some(waiting) = self.waiting.get_mut(to) else { return self.am.inner.check_rank("push", to) };
         if waiting.capacity() == 0 {
             waiting.reserve_exact(self.most);
         }
@@ -96,7 +96,7 @@ impl<T: Element> Aggregator<'_, T> {
     /// As [`push`](Aggregator::push).
     #[track_caller]
     pub fn flush_to(&mut self, to: Rank) -> Result<()> {
-        let Some(waiting) = self.waiting.get_mut(to) else { return self.am.check_rank("flush_to", to) };
+        let Some(waiting) = self.waiting.get_mut(to) else { return self.am.inner.check_rank("flush_to", to) };
         if waiting.is_empty() {
             return Ok(());
         }

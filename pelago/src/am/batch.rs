@@ -4,9 +4,9 @@
 //! as no batch is larger than that ([`Batch::most_bytes`]).
 
 use super::{Handler, Handlers, Message};
-use crate::base::element::{Element, bytes_of, elements_of};
-use crate::base::locked::locked;
-use crate::coll::schedule::Rank;
+use pelago_core::base::element::{Element, bytes_of, elements_of};
+use pelago_core::base::locked::locked;
+use pelago_core::coll::schedule::Rank;
 use std::marker::PhantomData;
 use std::sync::Mutex;
 
@@ -72,7 +72,7 @@ impl<'env> Handlers<'env> {
         answer: impl Fn(Rank, Q) -> R + Send + Sync + 'env,
         reply: impl Fn(Rank, &[R]) + Send + Sync + 'env,
     ) -> Batch<Q> {
-        let (number, widest_bytes) = (self.next(), record_bytes::<Q>().max(record_bytes::<R>()));
+        let (number, widest_bytes) = (self.inner.next(), record_bytes::<Q>().max(record_bytes::<R>()));
         // Kept from one message to the next.
         let room = Mutex::new(Vec::new());
         let handler = self.add(name, move |message| {
@@ -84,7 +84,7 @@ impl<'env> Handlers<'env> {
             answers.clear();
             answers.extend(message.records().iter().map(|&record| answer(from, record)));
             if let Err(error) = message.answer_medium(number, &[], bytes_of(&answers)) {
-                message.refuse(&format!("cannot be answered: {error}"));
+                message.inner.refuse(&format!("cannot be answered: {error}"));
             }
             *locked(&room) = answers;
         });
@@ -109,7 +109,7 @@ impl Message<'_> {
     fn records<T: Element>(&self) -> &[T] {
         elements_of(self.payload()).unwrap_or_else(|| {
             let (bytes, size) = (self.payload().len(), size_of::<T>());
-            self.refuse(&format!("has {bytes} bytes, of which no records of {size} bytes can be made"))
+            self.inner.refuse(&format!("has {bytes} bytes, of which no records of {size} bytes can be made"))
         })
     }
 }

@@ -3,8 +3,8 @@
 //! Invariant: a thread that holds such a lock executes no handlers and waits for no PE, so a handler that
 //! waits for the lock waits for a thread that makes progress.
 
-use crate::base::locked::{locked, try_locked};
-use crate::job::callback;
+use pelago_core::base::locked::{locked, try_locked};
+use pelago_core::job::callback;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

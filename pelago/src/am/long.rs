@@ -7,12 +7,12 @@ use super::{Am, Handler};
 use crate::Pe;
 use crate::array::nb::{Scope, Transfer};
 use crate::array::view::View;
-use crate::base::element::{Element, bytes_of};
-use crate::base::error::Result;
-use crate::coll::schedule::Rank;
-use crate::coll::teams::Teams;
-use crate::endpoint::completion_counter::CompletionCounter;
-use crate::messages::wire::{LONG_WORDS, Words};
+use pelago_core::base::element::{Element, bytes_of};
+use pelago_core::base::error::Result;
+use pelago_core::coll::schedule::Rank;
+use pelago_core::coll::teams::Teams;
+use pelago_core::endpoint::completion_counter::CompletionCounter;
+use pelago_core::messages::wire::{LONG_WORDS, Words};
 use pelago_fabric::sync::Ordering;
 
 /// The name of the call in errors.
@@ -63,15 +63,15 @@ impl Am<'_> {
         source: &[T],
     ) -> Result<()> {
         let (operation, at) = (LONG, (array, index));
-        self.check(operation, to, handler, args)?;
-        let long = Long::new(operation, (self.world, self.table.pe(to)), at, source)?;
+        self.inner.check(operation, to, handler, args)?;
+        let long = Long::new(operation, (self.world.core(), self.inner.table.pe(to)), at, source)?;
         let travels_along = self.travels_along(to, &long);
         if !travels_along {
             self.put_and_complete(operation, to, (array, long.rank, index), source)?;
         }
         let data = if travels_along { long.bytes } else { &[] };
-        let (head, words) = (self.head(to, handler, args, true), Words::new(args, Some(long.words)));
-        self.deliver(to, head, &words, data);
+        let (head, words) = (self.inner.head(to, handler, args, true), Words::new(args, Some(long.words)));
+        self.inner.deliver(to, head, &words, data);
         Ok(())
     }
 
@@ -106,7 +106,7 @@ impl Am<'_> {
         args: &[u32],
         transfers: impl for<'scope> FnOnce(&'scope Scope<'scope, 'a>) -> Result<()>,
     ) -> Result<()> {
-        self.check("an active message after transfers", to, handler, args)?;
+        self.inner.check("an active message after transfers", to, handler, args)?;
         self.world.scope(transfers)?;
         self.short(to, handler, args)
     }
@@ -147,26 +147,26 @@ impl Am<'_> {
     ) -> Result<Transfer<'_, T>> {
         let world = self.world;
         Transfer::of_put(world, source, |source, counter| {
-            self.check(LONG, to, handler, args)?;
-            let pe = self.table.pe(to);
-            let long = Long::new(LONG, (world, pe), (array, index), source)?;
-            let follows = !self.peer(to).is_mapped() && !self.travels_along(to, &long);
+            self.inner.check(LONG, to, handler, args)?;
+            let pe = self.inner.table.pe(to);
+            let long = Long::new(LONG, (world.core(), pe), (array, index), source)?;
+            let follows = !self.inner.peer(to).is_mapped() && !self.travels_along(to, &long);
             let Some(counter) = counter.filter(|_| follows) else {
                 return self.long(to, handler, args, (array, index), source);
             };
             let words = Words::new(args, Some(long.words)).as_slice().to_vec();
-            let header = self.head(to, handler, args, true).pack();
-            let data = world.completions.open();
+            let header = self.inner.head(to, handler, args, true).pack();
+            let data = world.core().completions.open();
             // SAFETY: the transfer keeps the source until its counter has counted it as sent, which is when
             // the data are complete.
             let outcome = unsafe { array.put_tracked(LONG, long.rank, index, source, Some(&data)) };
             if outcome.is_err() {
-                world.completions.release(data);
+                world.core().completions.release(data);
                 return outcome;
             }
             // No other PE counts it yet, as this PE has not reached the end of `serve`.
-            self.table.sent.fetch_add(1, Ordering::Relaxed);
-            world.send_active_after(data, (pe, header, words), counter);
+            self.inner.table.sent.fetch_add(1, Ordering::Relaxed);
+            world.core().send_active_after(data, (pe, header, words), counter);
             Ok(())
         })
     }
@@ -174,7 +174,7 @@ impl Am<'_> {
     /// Over the network a message that brings its data is cheaper than a put and the word that it is
     /// complete.
     fn travels_along(&self, to: Rank, long: &Long<'_>) -> bool {
-        !self.peer(to).is_mapped() && long.bytes.len() <= self.medium_max()
+        !self.inner.peer(to).is_mapped() && long.bytes.len() <= self.inner.medium_max()
     }
 
     /// Puts the data of a long message. On mapped memory the message that follows releases them; over the
@@ -186,14 +186,18 @@ impl Am<'_> {
         (array, rank, index): (&View<'_, T>, Rank, usize),
         source: &[T],
     ) -> Result<()> {
-        if self.peer(to).is_mapped() {
+        if self.inner.peer(to).is_mapped() {
             return array.put(rank, index, source);
         }
         let mut outcome = Ok(());
-        self.world.track((operation, array.region().pe(rank)), CompletionCounter::is_done, |counter| {
-            // SAFETY: the source is borrowed until the counter has counted the put as done.
-            outcome = unsafe { array.put_tracked(operation, rank, index, source, Some(counter)) };
-        });
+        self.world.core().track(
+            (operation, array.region().pe(rank)),
+            CompletionCounter::is_done,
+            |counter| {
+                // SAFETY: the source is borrowed until the counter has counted the put as done.
+                outcome = unsafe { array.put_tracked(operation, rank, index, source, Some(counter)) };
+            },
+        );
         outcome
     }
 }

@@ -17,23 +17,25 @@
 //! Computation.
 
 mod aggregator;
-mod answer;
 mod batch;
-mod datum;
 mod endpoint;
 mod lock;
 mod long;
+mod message;
 mod prepared;
 mod procedure;
+#[cfg(feature = "serde")]
+mod serde;
 
 pub use aggregator::Aggregator;
 pub use batch::Batch;
-pub use datum::Datum;
-#[cfg(feature = "serde")]
-pub use datum::Serde;
 pub use endpoint::Am;
 pub use lock::{HandlerGuard, HandlerLock};
+pub use message::{Handlers, Message};
 pub use prepared::Prepared;
 pub use procedure::{Procedure, Reply};
 
-pub use crate::messages::{ARGS_MAX, Handler, Handlers, Message, Room};
+#[cfg(feature = "serde")]
+pub use self::serde::Serde;
+pub use pelago_core::base::datum::Datum;
+pub use pelago_core::messages::{ARGS_MAX, Handler, Room};

@@ -1,11 +1,11 @@
 //! Requests whose payload is written in place (GASNet: negotiated payload).
 
 use super::{Am, Handler};
-use crate::base::error::{ErrorKind, Result};
-use crate::coll::schedule::Rank;
-use crate::job::callback;
-use crate::messages::peer_ring::PeerRing;
-use crate::messages::wire::{ARG_WORDS_MAX, Head, Words};
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::coll::schedule::Rank;
+use pelago_core::job::callback;
+use pelago_core::messages::peer_ring::PeerRing;
+use pelago_core::messages::wire::{ARG_WORDS_MAX, Head, Words};
 use pelago_fabric::shm::ring::Claim;
 use pelago_fabric::sync::Ordering;
 use std::marker::PhantomData;
@@ -49,12 +49,12 @@ const WIDE_BYTES: usize = 8 * ARG_WORDS_MAX;
 impl<'a> Prepared<'a> {
     /// Waits for room for a request of at most `most` bytes, which fit.
     pub(super) fn new(am: &'a Am<'_>, to: Rank, most: usize) -> Prepared<'a> {
-        let place = match am.peer(to).peer_ring() {
+        let place = match am.inner.peer(to).peer_ring() {
             None => Place::Buffer(vec![0; most]),
             Some(peer_ring) => {
                 let mut claim = peer_ring.try_claim(WIDE_BYTES + most);
                 if claim.is_none() {
-                    am.world.wait(am.room(to), || {
+                    am.world.core().wait(am.inner.room(to), || {
                         if claim.is_none() {
                             claim = peer_ring.try_claim(WIDE_BYTES + most);
                         }
@@ -90,7 +90,7 @@ impl<'a> Prepared<'a> {
     #[track_caller]
     pub fn send(mut self, handler: Handler, args: &[u32], bytes: usize) -> Result<()> {
         let (am, to, operation) = (self.am, self.to, "a prepared active message");
-        am.check(operation, to, handler, args)?;
+        am.inner.check(operation, to, handler, args)?;
         if bytes > self.most {
             let (me, max_bytes) = (am.world.my_pe(), self.most);
             return Err(ErrorKind::MessageTooLong { me, operation, bytes, max_bytes }.into());
@@ -100,12 +100,12 @@ impl<'a> Prepared<'a> {
         drop(self);
         match place {
             Some(Place::Ring(peer_ring, claim)) => {
-                let head = Head { is_wide: true, ..am.head(to, handler, args, false) };
+                let head = Head { is_wide: true, ..am.inner.head(to, handler, args, false) };
                 let words = Words::new(args, None);
-                am.table.sent.fetch_add(1, Ordering::Relaxed);
+                am.inner.table.sent.fetch_add(1, Ordering::Relaxed);
                 let bytes = WIDE_BYTES + bytes;
                 peer_ring.send_claimed(claim, am.world.my_pe(), head.pack(), words.as_slice(), bytes);
-                am.look();
+                am.inner.look();
                 Ok(())
             }
             Some(Place::Buffer(buffer)) => am.medium(to, handler, args, &buffer[..bytes]),

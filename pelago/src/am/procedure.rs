@@ -4,13 +4,13 @@
 //! if it was dropped.
 
 use super::{Am, Datum, Handler, Handlers, Message};
-use crate::base::awaited::Awaited;
-use crate::base::error::Result;
-use crate::coll::schedule::Rank;
 use crate::events::{Event, Outcome, Probe};
-use crate::messages::replies::{Slot, Ticket};
-use crate::messages::table::Table;
 use crate::world::World;
+use pelago_core::base::awaited::Awaited;
+use pelago_core::base::error::Result;
+use pelago_core::coll::schedule::Rank;
+use pelago_core::messages::replies::{Slot, Ticket};
+use pelago_core::messages::table::Table;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -41,21 +41,21 @@ impl<'env> Handlers<'env> {
         name: &'static str,
         function: impl Fn(Rank, A) -> R + Send + Sync + 'env,
     ) -> Procedure<A, R> {
-        let own = self.next();
+        let own = self.inner.next();
         let handler = self.add(name, move |message| {
             if message.is_answer() {
                 return message.deliver();
             }
             let Some(argument) = A::decode(message.payload()) else {
                 let bytes = message.payload().len();
-                message.refuse(&format!("brings {bytes} bytes, which are no argument of it"));
+                message.inner.refuse(&format!("brings {bytes} bytes, which are no argument of it"));
             };
             let result = function(message.from(), argument);
             if !message.args().is_empty() {
                 let mut bytes = Vec::new();
                 result.encode(&mut bytes);
                 if let Err(error) = message.answer_medium(own, message.args(), &bytes) {
-                    message.refuse(&format!("has a result that cannot be sent: {error}"));
+                    message.inner.refuse(&format!("has a result that cannot be sent: {error}"));
                 }
             }
         });
@@ -68,11 +68,13 @@ impl Message<'_> {
     #[track_caller]
     fn deliver(&self) {
         let delivered = match *self.args() {
-            [number, generation] => self.table.replies.deliver(Ticket { number, generation }, self.payload()),
+            [number, generation] => {
+                self.inner.table.replies.deliver(Ticket { number, generation }, self.payload())
+            }
             _ => None,
         };
         if delivered.is_none() {
-            self.refuse("answers a call that is not under way");
+            self.inner.refuse("answers a call that is not under way");
         }
     }
 }
@@ -111,9 +113,10 @@ impl Am<'_> {
         argument: &A,
     ) -> Result<Reply<'_, R>> {
         let bytes = encoded(argument);
-        self.check_medium(to, procedure.handler, &[], &bytes)?;
-        let (ticket, slot) = self.table.replies.open();
-        let reply = Reply { world: self.world, table: &self.table, to, ticket, slot, result: PhantomData };
+        self.inner.check_medium(to, procedure.handler, &[], &bytes)?;
+        let (ticket, slot) = self.inner.table.replies.open();
+        let reply =
+            Reply { world: self.world, table: &self.inner.table, to, ticket, slot, result: PhantomData };
         self.medium(to, procedure.handler, &[ticket.number, ticket.generation], &bytes)?;
         Ok(reply)
     }
@@ -156,13 +159,13 @@ impl<R: Datum> Reply<'_, R> {
     pub fn wait(self) -> R {
         if !self.slot.has_come() {
             let awaited = Awaited::Completion { operation: "a remote procedure", pe: self.table.pe(self.to) };
-            self.world.wait(awaited, || self.slot.has_come());
+            self.world.core().wait(awaited, || self.slot.has_come());
         }
         let result = R::decode(&self.slot.bytes());
         result.unwrap_or_else(|| {
             let (me, pe) = (self.world.my_pe(), self.table.pe(self.to));
             let bytes = self.slot.bytes().len();
-            self.world.fail(&format!(
+            self.world.core().fail(&format!(
                 "PE {me}: a remote procedure of PE {pe} has answered {bytes} bytes, which are no result of \
                  it. Do all members run the same program?"
             ))

@@ -1,11 +1,11 @@
 //! Allocation of symmetric arrays in the heaps of all PEs.
 
 use super::symmetric::Symmetric;
-use crate::base::call::Call;
-use crate::base::element::Element;
-use crate::base::error::Result;
-use crate::base::kind::ObjectKind;
 use crate::world::World;
+use pelago_core::base::call::Call;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
+use pelago_core::base::kind::ObjectKind;
 
 impl World {
     /// Allocates a symmetric array: `len` elements in every PE's memory, the contents unspecified.
@@ -37,10 +37,10 @@ impl World {
     ) -> Result<Symmetric<'_, T>> {
         let align_bytes = align_of::<T>();
         let bytes = len.saturating_mul(size_of::<T>());
-        let mut collective = self.collective();
+        let mut collective = self.core().collective();
         let call = Call::AllocZeroed { kind, bytes, align_bytes };
         collective.agree(call)?;
-        let array = Symmetric::alloc_agreed(self, &self.region, len, align_bytes)?;
+        let array = Symmetric::alloc_agreed(self, &self.core().region, len, align_bytes)?;
         array.zero_here();
         self.barrier();
         Ok(array)
@@ -65,9 +65,9 @@ impl World {
         align_bytes: usize,
     ) -> Result<Symmetric<'_, T>> {
         let bytes = len.saturating_mul(size_of::<T>());
-        let mut collective = self.collective();
+        let mut collective = self.core().collective();
         // First of all, so that arguments that are wrong on some PEs only are found as a difference.
         collective.agree(Call::Alloc { kind, bytes, align_bytes })?;
-        Symmetric::alloc_agreed(self, &self.region, len, align_bytes)
+        Symmetric::alloc_agreed(self, &self.core().region, len, align_bytes)
     }
 }

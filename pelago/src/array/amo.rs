@@ -7,11 +7,11 @@
 
 use crate::Pe;
 use crate::array::rma::On;
-use crate::array::view::{View, Way};
-use crate::base::element::Element;
-use crate::base::error::{ErrorKind, Result};
-use crate::endpoint::completion_counter::CompletionCounter;
+use crate::array::view::View;
 use num_complex::Complex;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::endpoint::completion_counter::CompletionCounter;
 use pelago_fabric::amo::AtomicKind;
 use pelago_fabric::sync::{
     AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicU8, AtomicU16, AtomicU32, AtomicU64,
@@ -535,11 +535,11 @@ impl<T: AtomicElement> View<'_, T> {
             // SAFETY: `old` outlives the atomic, which is waited for if it uses the network.
             unsafe { self.amo_tracked(operation, (pe, index), atomic, place, counter) }
         };
-        match &self.world().net {
+        match &self.world().core().net {
             None => outcome = start(None),
             Some(_) => {
                 let done = CompletionCounter::is_done;
-                self.world().track((operation, pe), done, |counter| outcome = start(Some(counter)));
+                self.world().core().track((operation, pe), done, |counter| outcome = start(Some(counter)));
             }
         }
         // SAFETY: the atomic is complete, and has written the old value.
@@ -561,43 +561,9 @@ impl<T: AtomicElement> View<'_, T> {
         counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         self.check(operation, pe, index, 1)?;
-        self.world().tally.add(|counts| counts.atomics += 1);
-        // SAFETY: PE and index were checked; the caller guarantees that the old value may be written.
-        unsafe { self.start_amo(operation, pe, index, atomic, old, counter) };
+        // SAFETY: PE and index were checked; the element is aligned, as arrays are aligned to 64 bytes; the
+        // caller guarantees that the old value may be written.
+        unsafe { self.access().atomic(operation, (pe, index * size_of::<T>()), atomic, old.cast(), counter) };
         Ok(())
-    }
-
-    /// Starts an atomic. Without a counter only quiet observes its completion.
-    ///
-    /// # Safety
-    /// PE and index name an element. `old` is null, or valid for writes until the atomic is complete.
-    unsafe fn start_amo(
-        &self,
-        operation: &'static str,
-        pe: Pe,
-        index: usize,
-        atomic: &Atomic,
-        old: *mut T,
-        counter: Option<&CompletionCounter>,
-    ) {
-        let part = match self.way(operation, pe, index) {
-            Way::Mapped(part) => part,
-            Way::Net(endpoint, target) => {
-                // SAFETY: the caller has promised that the element exists and that `old` is valid.
-                return unsafe { self.world().start_atomic(endpoint, target, atomic, old.cast(), counter) };
-            }
-        };
-        // SAFETY: the caller has promised that the element exists. Arrays are aligned to 64
-        // bytes, so each word is aligned to its size.
-        let value = unsafe { atomic.execute(part.element(index).cast()) };
-        // SYNC POINT doorbell: orders the change before the check for sleepers.
-        fence_after_update();
-        if part.has_waiters() {
-            self.ring(pe);
-        }
-        if !old.is_null() {
-            // SAFETY: the caller guarantees that the result may be written.
-            unsafe { old.write(T::from_word(value)) };
-        }
     }
 }

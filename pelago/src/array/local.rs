@@ -2,10 +2,8 @@
 //! and written through copies, never through references.
 
 use crate::array::view::View;
-use crate::base::awaited::Awaited;
-use crate::base::element::Element;
-use crate::memory::segment::Part;
-use pelago_fabric::sync::{Ordering, fence};
+use pelago_core::base::element::Element;
+use pelago_core::memory::segment::Part;
 
 /// This PE's part of a symmetric array.
 pub struct Local<'a, T: Element> {
@@ -118,22 +116,8 @@ impl<'a, T: Element> Local<'a, T> {
     /// writer put and fenced before it wrote these elements are then visible.
     #[inline]
     #[track_caller]
-    pub(crate) fn until<R>(&self, index: usize, mut look: impl FnMut() -> Option<R>) -> R {
-        let world = self.view.world();
-        world.ring_sleepers_for_data();
-        let mut found = look();
-        if found.is_none() {
-            world.wait_with(Awaited::Element { index }, Some(self.part.waiters()), || {
-                // A result is kept and not searched for again, because the element may have changed.
-                if found.is_none() {
-                    found = look();
-                }
-                found.is_some()
-            });
-        }
-        // SYNC POINT put-order: acquires what the writer released by its fence before it wrote the element.
-        fence(Ordering::Acquire);
-        found.expect("a wait ends when something is found")
+    pub(crate) fn until<R>(&self, index: usize, look: impl FnMut() -> Option<R>) -> R {
+        self.view.access().until(index, look)
     }
 
     #[track_caller]

@@ -9,13 +9,13 @@ use crate::Pe;
 use crate::array::amo::{AtomicElement, atomic, comparing};
 use crate::array::signal::Signal;
 use crate::array::view::View;
-use crate::base::awaited::Awaited;
-use crate::base::element::Element;
-use crate::base::error::Result;
-use crate::base::signal_op::SignalOp;
-use crate::endpoint::completion_counter::CompletionCounter;
 use crate::events::{Event, Leaf, Outcome, Probe};
 use crate::world::World;
+use pelago_core::base::awaited::Awaited;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
+use pelago_core::base::signal_op::SignalOp;
+use pelago_core::endpoint::completion_counter::CompletionCounter;
 use pelago_fabric::{Atomic, AtomicOp};
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -57,7 +57,7 @@ impl Drop for End<'_> {
         for counter in self.completions.iter().flat_map(|completions| completions.take()) {
             self.world.complete_in_drop(counter);
         }
-        self.world.order_stores();
+        self.world.core().order_stores();
     }
 }
 
@@ -86,8 +86,8 @@ impl World {
     /// Waits for a counter and releases it, in a destructor.
     fn complete_in_drop(&self, counter: CompletionCounter) {
         self.finish_in_drop(|world| {
-            world.wait(Awaited::Quiet, || counter.is_done());
-            world.completions.release(counter);
+            world.core().wait(Awaited::Quiet, || counter.is_done());
+            world.core().completions.release(counter);
         });
     }
 
@@ -95,11 +95,11 @@ impl World {
     /// without a second panic if the thread is panicking. A wait that fails shuts the endpoints, so in no
     /// case does an operation access a buffer afterwards.
     pub(crate) fn finish_in_drop(&self, wait: impl FnOnce(&World)) {
-        if self.net.as_ref().is_some_and(|net| net.is_shut()) {
+        if self.core().net.as_ref().is_some_and(|net| net.is_shut()) {
             return;
         }
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| wait(self))) {
-            self.close();
+            self.core().close();
             if !std::thread::panicking() {
                 resume_unwind(payload);
             }
@@ -144,15 +144,15 @@ impl<'scope> Scope<'scope, '_> {
     #[track_caller]
     pub fn quiet(&self) {
         for counter in self.completions.iter().flat_map(|completions| completions.borrow().clone()) {
-            self.whole.world.wait(Awaited::Quiet, || counter.is_done());
+            self.whole.world.core().wait(Awaited::Quiet, || counter.is_done());
         }
-        self.whole.world.order_stores();
+        self.whole.world.core().order_stores();
     }
 }
 
 impl<'scope> Region<'scope> {
     fn open(world: &'scope World) -> Region<'scope> {
-        let counter = (!world.routes.are_all_mapped()).then(|| world.completions.open());
+        let counter = (!world.core().routes.are_all_mapped()).then(|| world.core().completions.open());
         Region { world, counter, buffers: PhantomData }
     }
 
@@ -298,7 +298,7 @@ impl<'scope> Region<'scope> {
         operation: &'static str,
         array: &View<'_, T>,
     ) -> Result<Option<&CompletionCounter>> {
-        array.check_world(operation, self.world)?;
+        array.check_world(operation, self.world.core())?;
         Ok(self.counter.as_ref())
     }
 
@@ -307,7 +307,7 @@ impl<'scope> Region<'scope> {
         self.world.progress();
         let is_done = self.counter.as_ref().is_none_or(CompletionCounter::is_done);
         if is_done {
-            self.world.order_stores();
+            self.world.core().order_stores();
         }
         is_done
     }
@@ -316,9 +316,9 @@ impl<'scope> Region<'scope> {
     #[track_caller]
     pub fn wait(&self) {
         if let Some(counter) = &self.counter {
-            self.world.wait(Awaited::Quiet, || counter.is_done());
+            self.world.core().wait(Awaited::Quiet, || counter.is_done());
         }
-        self.world.order_stores();
+        self.world.core().order_stores();
     }
 
     /// Waits for the local completion of all puts of this region: their sources may then be reused. The puts
@@ -326,7 +326,7 @@ impl<'scope> Region<'scope> {
     #[track_caller]
     pub fn wait_local(&self) {
         if let Some(counter) = &self.counter {
-            self.world.wait(Awaited::Quiet, || counter.is_sent());
+            self.world.core().wait(Awaited::Quiet, || counter.is_sent());
         }
     }
 }
@@ -373,12 +373,12 @@ impl<T: Element> View<'_, T> {
     /// Starts an operation with a counter that is released at once: only quiet observes its completion.
     fn implicitly(&self, start: impl FnOnce(Option<&CompletionCounter>) -> Result<()>) -> Result<()> {
         let world = self.world();
-        if world.routes.are_all_mapped() {
+        if world.core().routes.are_all_mapped() {
             return start(None);
         }
-        let counter = world.completions.open();
+        let counter = world.core().completions.open();
         let outcome = start(Some(&counter));
-        world.completions.release(counter);
+        world.core().completions.release(counter);
         outcome
     }
 
@@ -530,7 +530,7 @@ impl<T: Element> Drop for Transfer<'_, T> {
     fn drop(&mut self) {
         if let Some(counter) = self.region.counter.take() {
             match self.is_put && counter.is_sent() {
-                true => self.region.world.completions.release(counter),
+                true => self.region.world.core().completions.release(counter),
                 false => self.region.world.complete_in_drop(counter),
             }
         }
@@ -613,7 +613,7 @@ impl Outcome for Update<'_> {
 impl Drop for Update<'_> {
     fn drop(&mut self) {
         if let Some(counter) = self.0.counter.take() {
-            self.0.world.completions.release(counter);
+            self.0.world.core().completions.release(counter);
         }
     }
 }

@@ -7,7 +7,7 @@
 //! (point-to-point synchronization routines).
 
 use crate::array::local::Local;
-use crate::base::element::Element;
+use pelago_core::base::element::Element;
 use pelago_fabric::sync::{AtomicUsize, Ordering, fence};
 use std::ops::Range;
 
@@ -131,7 +131,7 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
     #[track_caller]
     fn look_once<R>(&self, look: impl FnOnce() -> Option<R>) -> Option<R> {
         let world = self.view.world();
-        world.ring_sleepers_for_data();
+        world.core().ring_sleepers_for_data();
         world.progress();
         let found = look();
         if found.is_some() {

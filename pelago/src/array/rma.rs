@@ -6,13 +6,12 @@
 
 use crate::Pe;
 use crate::array::view::{View, Way};
-use crate::base::counters::Counters;
-use crate::base::element::Element;
-use crate::base::error::Result;
-use crate::endpoint::completion_counter::CompletionCounter;
-use crate::endpoint::{Injector, RemoteAddress};
-use crate::job::callback;
-use crate::memory::segment::Part;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
+use pelago_core::endpoint::completion_counter::CompletionCounter;
+use pelago_core::endpoint::{Injector, RemoteAddress};
+use pelago_core::job::callback;
+use pelago_core::memory::segment::Part;
 use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -127,7 +126,7 @@ impl<T: Element> View<'_, T> {
         let target = RemoteAddress { operation: "p", pe, offset_bytes };
         // SAFETY: the PE exists, and `p` has checked the index; without a counter the source is free when
         // this returns.
-        unsafe { view.net_endpoint().put(view.world(), target, value.as_ptr(), size_of::<T>(), None) };
+        unsafe { view.net_endpoint().put(view.world().core(), target, value.as_ptr(), size_of::<T>(), None) };
         Ok(())
     }
 
@@ -271,7 +270,7 @@ impl<T: Element> View<'_, T> {
         // SAFETY: the origin is the view of that call; the caller guarantees that the get has this target.
         unsafe {
             let view = &*get.origin.cast::<Self>();
-            view.net_endpoint().finish_get(view.world(), get, into, size_of::<T>());
+            view.net_endpoint().finish_get(view.world().core(), get, into, size_of::<T>());
         }
     }
 
@@ -305,7 +304,7 @@ impl<T: Element> View<'_, T> {
         let (world, from) = (self.world(), (pe, offset_bytes));
         // SAFETY: the caller has promised that PE and elements exist. In the world's arrays each PE's part is
         // at the same offset. This function returns when the get is complete, and this thread may wait.
-        unsafe { self.net_endpoint().inject_get(world, self.injector, from, (into, bytes)) }
+        unsafe { self.net_endpoint().inject_get(world.core(), self.injector, from, (into, bytes)) }
     }
 
     #[cold]
@@ -321,19 +320,17 @@ impl<T: Element> View<'_, T> {
         let mut value = MaybeUninit::<T>::uninit();
         // SAFETY: PE and index were checked; without a counter the get is complete when the call returns.
         unsafe {
-            endpoint.get(self.world(), source, value.as_mut_ptr().cast(), size_of::<T>(), None);
+            endpoint.get(self.world().core(), source, value.as_mut_ptr().cast(), size_of::<T>(), None);
             Ok(value.assume_init())
         }
     }
 
     pub(crate) fn count_put(&self, count: usize) {
-        let bytes = (count * size_of::<T>()) as u64;
-        self.world().tally.add(|c| *c = Counters { puts: c.puts + 1, put_bytes: c.put_bytes + bytes, ..*c });
+        self.access().count_put(count * size_of::<T>());
     }
 
     pub(crate) fn count_get(&self, count: usize) {
-        let bytes = (count * size_of::<T>()) as u64;
-        self.world().tally.add(|c| *c = Counters { gets: c.gets + 1, get_bytes: c.get_bytes + bytes, ..*c });
+        self.access().count_get(count * size_of::<T>());
     }
 
     /// Starts a put; between PEs that map each other it is complete at return. The source is free at return
@@ -349,14 +346,9 @@ impl<T: Element> View<'_, T> {
         source: &[T],
         counter: Option<&CompletionCounter>,
     ) {
-        match self.way(operation, pe, index) {
-            // SAFETY: the caller guarantees that the range lies in the array.
-            Way::Mapped(part) => unsafe { part.write(index, source) },
-            // SAFETY: the caller guarantees the range, and that the source stays unchanged.
-            Way::Net(endpoint, target) => unsafe {
-                endpoint.put(self.world(), target, source.as_ptr().cast(), size_of_val(source), counter);
-            },
-        }
+        let (at, bytes) = ((pe, index * size_of::<T>()), size_of_val(source));
+        // SAFETY: the caller guarantees the range, and that the source stays unchanged.
+        unsafe { self.access().put(operation, at, (source.as_ptr().cast(), bytes), counter) };
     }
 
     /// Starts a get; between PEs that map each other, and without a counter, it is complete at return.
@@ -372,14 +364,9 @@ impl<T: Element> View<'_, T> {
         target: &mut [T],
         counter: Option<&CompletionCounter>,
     ) {
-        match self.way(operation, pe, index) {
-            // SAFETY: the caller guarantees that the range lies in the array.
-            Way::Mapped(part) => unsafe { part.read(index, target) },
-            // SAFETY: the caller guarantees the range, and that no other code accesses the target.
-            Way::Net(endpoint, source) => unsafe {
-                endpoint.get(self.world(), source, target.as_mut_ptr().cast(), size_of_val(target), counter);
-            },
-        }
+        let (at, bytes) = ((pe, index * size_of::<T>()), size_of_val(target));
+        // SAFETY: the caller guarantees the range, and that no other code accesses the target.
+        unsafe { self.access().get(operation, at, (target.as_mut_ptr().cast(), bytes), counter) };
     }
 }
 

@@ -12,11 +12,11 @@ use crate::Pe;
 use crate::array::amo::AtomicElement;
 use crate::array::local::Local;
 use crate::array::view::{View, Way};
-use crate::base::element::Element;
-use crate::base::error::Result;
-use crate::base::signal_op::SignalOp;
-use crate::endpoint::completion_counter::CompletionCounter;
-use crate::memory::segment::Part;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
+use pelago_core::base::signal_op::SignalOp;
+use pelago_core::endpoint::completion_counter::CompletionCounter;
+use pelago_core::memory::segment::Part;
 use pelago_fabric::sync::{Ordering, fence, fence_after_update};
 
 /// The signal of a put: the word, and its update.
@@ -85,11 +85,13 @@ impl<T: Element> View<'_, T> {
             // `track` waits for it.
             unsafe { self.start_put_signal("put_signal", (pe, index), source, signal, counter) }
         };
-        match &self.world().net {
+        match &self.world().core().net {
             None => start(None),
             Some(_) => {
                 let to = ("put_signal", pe);
-                self.world().track(to, CompletionCounter::is_sent, |counter| outcome = start(Some(counter)));
+                self.world()
+                    .core()
+                    .track(to, CompletionCounter::is_sent, |counter| outcome = start(Some(counter)));
                 outcome
             }
         }
@@ -136,7 +138,7 @@ impl<T: Element> View<'_, T> {
         self.check_signal(operation, pe, index, source.len(), signal)?;
         let world = self.world();
         self.count_put(source.len());
-        world.tally.add(|counts| counts.atomics += 1);
+        world.core().tally.add(|counts| counts.atomics += 1);
         let ways = (self.way(operation, pe, index), signal.words.way(operation, pe, signal.index));
         let (endpoint, target, word) = match ways {
             (Way::Net(endpoint, target), Way::Net(_, word)) => (endpoint, target, word),
@@ -154,16 +156,21 @@ impl<T: Element> View<'_, T> {
             let (source, bytes) = (source.as_ptr().cast(), size_of_val(source));
             // SAFETY: ranges and PE were checked, and the caller guarantees that the source stays unchanged.
             unsafe {
-                endpoint.put_signal(world, (target, source, bytes), (word, signal.op.atomic()), counter)
+                endpoint.put_signal(
+                    world.core(),
+                    (target, source, bytes),
+                    (word, signal.op.atomic()),
+                    counter,
+                )
             };
             return Ok(());
         }
-        let data = world.completions.open();
+        let data = world.core().completions.open();
         // SAFETY: ranges and PE were checked, and an array is aligned for its elements. The caller guarantees
         // that the source stays unchanged; the counter counts it as sent only after the data are complete.
         unsafe {
-            endpoint.put(world, target, source.as_ptr().cast(), size_of_val(source), Some(&data));
-            world.start_atomic_after(data, endpoint, word, signal.op.atomic(), counter);
+            endpoint.put(world.core(), target, source.as_ptr().cast(), size_of_val(source), Some(&data));
+            world.core().start_atomic_after(data, endpoint, word, signal.op.atomic(), counter);
         }
         Ok(())
     }
@@ -178,7 +185,7 @@ impl<T: Element> View<'_, T> {
         signal: Signal<'_>,
     ) -> Result<()> {
         self.check_pe(operation, pe)?;
-        signal.words.check_world(operation, self.world())?;
+        signal.words.check_world(operation, self.world().core())?;
         self.check("the put of put_signal", pe, index, count)?;
         signal.words.check("the signal of put_signal", pe, signal.index, 1)
     }

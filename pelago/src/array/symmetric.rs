@@ -1,16 +1,16 @@
 //! Symmetric arrays: typed handles to the same number of elements on every PE.
 
 use crate::array::view::View;
-use crate::base::awaited::Awaited;
-use crate::base::call::Call;
-use crate::base::element::Element;
-use crate::base::error::Result;
-use crate::base::panic_message::panic_text;
-use crate::coll::symmetric_region::SymmetricRegion;
-use crate::memory::arrays::{ArrayId, Block};
-use crate::memory::segment::ArrayLayout;
-use crate::memory::usage::Usage;
 use crate::world::World;
+use pelago_core::base::awaited::Awaited;
+use pelago_core::base::call::Call;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
+use pelago_core::base::panic_message::panic_text;
+use pelago_core::coll::symmetric_region::SymmetricRegion;
+use pelago_core::memory::arrays::{ArrayId, Block};
+use pelago_core::memory::segment::ArrayLayout;
+use pelago_core::memory::usage::Usage;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
         len: usize,
         align_bytes: usize,
     ) -> Result<Symmetric<'w, T>> {
-        let (id, place) = region.alloc_agreed(world, len, align_bytes)?;
+        let (id, place) = region.alloc_agreed(world.core(), len, align_bytes)?;
         Ok(Symmetric::new(world, region, id, place))
     }
 
@@ -93,17 +93,17 @@ impl<'w, T: Element> Symmetric<'w, T> {
         self.finish_collectives("exclusive");
         // On a disagreement it stays closed as well: another PE may have found agreement all the same, if
         // threads of this PE have made collective calls concurrently.
-        region.agree(world, Call::BeginExclusive { offset_bytes, bytes })?;
+        region.agree(world.core(), Call::BeginExclusive { offset_bytes, bytes })?;
         // SAFETY: all PEs agreed to begin, after they closed their handles, and they open them after all have
         // agreed to end, which this PE does after `work`. Earlier operations are complete, because the
         // agreement is a barrier.
         let part = unsafe { self.place.own().slice(len) };
         let value = catch_unwind(AssertUnwindSafe(|| work(part))).unwrap_or_else(|payload| {
             // The failure is recorded, so that no PE waits for one that unwinds out of the phase.
-            world.record_failure(panic_text(payload.as_ref()));
+            world.core().record_failure(panic_text(payload.as_ref()));
             resume_unwind(payload)
         });
-        region.agree(world, Call::EndExclusive { offset_bytes, bytes })?;
+        region.agree(world.core(), Call::EndExclusive { offset_bytes, bytes })?;
         self.view.open(limit);
         Ok(value)
     }
@@ -122,8 +122,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
         let align_bytes = region.arrays().align_bytes(id);
         self.finish_collectives("resize");
         let agreed_bytes = len.saturating_mul(size_of::<T>());
-        region.agree(world, Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
-        let bytes = world.array_bytes::<T>("resize", len)?;
+        region.agree(world.core(), Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
+        let bytes = world.core().array_bytes::<T>("resize", len)?;
         let is_in_place = region.heap().resize_in_place(old_bytes, bytes);
         let offset_bytes = match is_in_place {
             true => old_bytes,
@@ -132,10 +132,10 @@ impl<'w, T: Element> Symmetric<'w, T> {
                 found.ok_or_else(|| region.exhausted(world.my_pe(), "resize", bytes))?
             }
         };
-        let parts = region.parts(&world.memory, offset_bytes);
+        let parts = region.parts(&world.core().memory, offset_bytes);
         // SAFETY: the block has this size and alignment, and the world owns the memory; the table is kept
         // with the block.
-        let place = unsafe { region.place(&world.memory, (offset_bytes, len), &parts) };
+        let place = unsafe { region.place(&world.core().memory, (offset_bytes, len), &parts) };
         if !is_in_place {
             // SAFETY: both blocks hold `kept` elements; the agreement was a barrier, no other PE accesses the
             // new array before the barrier below, and none accesses the old one, whose handles are consumed.
@@ -147,7 +147,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
         region.arrays().relocate(id, block);
         self.forget();
         let array = Symmetric::new(world, region, (id, usage), place);
-        region.barrier(world);
+        region.barrier(world.core());
         Ok(array)
     }
 
@@ -160,7 +160,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
         let (world, region, offset_bytes) = (self.world(), self.region(), self.place.offset_bytes());
         self.finish_collectives("free");
         drop(self);
-        region.agree(world, Call::Free { offset_bytes })
+        region.agree(world.core(), Call::Free { offset_bytes })
     }
 
     /// Waits until no collective operation of this PE, whose request may have been forgotten, uses the array
@@ -168,7 +168,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
     #[track_caller]
     fn finish_collectives(&self, operation: &'static str) {
         if !self.usage().is_over() {
-            self.world().wait(Awaited::Collective { operation, pe: None }, || self.usage().is_over());
+            self.world().core().wait(Awaited::Collective { operation, pe: None }, || self.usage().is_over());
         }
     }
 

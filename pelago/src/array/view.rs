@@ -7,17 +7,17 @@
 
 use crate::Pe;
 use crate::array::local::Local;
-use crate::base::element::Element;
-use crate::base::error::{ErrorKind, Result};
-use crate::coll::schedule::Rank;
-use crate::coll::symmetric_region::SymmetricRegion;
-use crate::coll::teams::Teams;
 use crate::context::Context;
-use crate::endpoint::{Endpoint, Injector, RemoteAddress};
-use crate::memory::segment::{ArrayLayout, Part};
-use crate::memory::usage::Usage;
 use crate::world::World;
-use pelago_fabric::shm::doorbell::Cause;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::coll::schedule::Rank;
+use pelago_core::coll::symmetric_region::SymmetricRegion;
+use pelago_core::coll::teams::Teams;
+use pelago_core::endpoint::{Endpoint, Injector, RemoteAddress};
+use pelago_core::memory::segment::{ArrayLayout, Part};
+use pelago_core::memory::usage::Usage;
+use pelago_core::region::access::{self, Access};
 use std::sync::Arc;
 
 /// A symmetric array, seen through the world or through a context. One-sided operations are its methods.
@@ -57,7 +57,7 @@ impl<'a, T: Element> View<'a, T> {
         place: ArrayLayout<T>,
         usage: Arc<Usage>,
     ) -> View<'a, T> {
-        let injector = &world.no_injector;
+        let injector = &world.core().no_injector;
         let mut view = View { world, region, usage, endpoint: None, injector, is_closed: false, place };
         view.open(place.limit);
         view
@@ -67,7 +67,7 @@ impl<'a, T: Element> View<'a, T> {
     /// limit to open it with.
     pub(crate) fn close(&mut self) -> usize {
         self.is_closed = true;
-        self.injector = &self.world.no_injector;
+        self.injector = &self.world.core().no_injector;
         std::mem::replace(&mut self.place.limit, 0)
     }
 
@@ -152,27 +152,33 @@ impl<'a, T: Element> View<'a, T> {
 
     /// The route of an operation to an element.
     pub(crate) fn way(&self, operation: &'static str, rank: Rank, index: usize) -> Way<'a, T> {
-        assert!(rank < self.region.len(), "{operation}: callers check that there is a PE {rank}");
-        let pe = self.region.pe(rank);
-        // SAFETY: the rank was compared with the number of members above.
-        if let Some(part) = unsafe { self.place.mapped(rank) } {
-            return Way::Mapped(part);
+        match self.access().way(operation, rank, index * size_of::<T>()) {
+            access::Way::Mapped(part) => Way::Mapped(part.cast()),
+            access::Way::Net(endpoint, target) => Way::Net(endpoint, target),
         }
-        Way::Net(
-            self.net_endpoint(),
-            RemoteAddress { operation, pe, offset_bytes: self.region_offset(rank, index) },
-        )
+    }
+
+    /// The same memory as bytes.
+    #[inline]
+    pub(crate) fn access(&self) -> Access<'a> {
+        Access {
+            world: self.world.teams(),
+            region: self.region,
+            layout: self.place.cast(),
+            endpoint: self.endpoint,
+            is_closed: self.is_closed,
+        }
     }
 
     /// The endpoint of operations over the network.
     pub(crate) fn net_endpoint(&self) -> &'a Arc<Endpoint> {
-        self.endpoint.unwrap_or_else(|| self.world.net_endpoint())
+        self.access().net_endpoint()
     }
 
     /// The injector of the endpoint of operations over the network.
     fn own_injector(&self) -> &'a Injector {
-        let endpoint = self.endpoint.or(self.world.net.as_ref());
-        endpoint.map_or(&self.world.no_injector, |endpoint| endpoint.injector())
+        let endpoint = self.endpoint.or(self.world.core().net.as_ref());
+        endpoint.map_or(&self.world.core().no_injector, |endpoint| endpoint.injector())
     }
 
     /// Whether the parts of all members are mapped.
@@ -183,14 +189,14 @@ impl<'a, T: Element> View<'a, T> {
 
     /// The offset of an element of a PE's part in that PE's region, in bytes.
     pub(crate) fn region_offset(&self, rank: Rank, index: usize) -> usize {
-        self.region.region_offset(rank, self.place.offset_bytes() + index * size_of::<T>())
+        self.access().region_offset(rank, index * size_of::<T>())
     }
 
     /// Wakes `pe`, which sleeps until its part of this array changes.
     #[cold]
     #[inline(never)]
     pub(crate) fn ring(&self, pe: Pe) {
-        self.world.memory.near_block(self.region.pe(pe)).doorbell.ring(Cause::Data);
+        self.access().ring(pe);
     }
 
     #[inline(always)]
@@ -201,16 +207,7 @@ impl<'a, T: Element> View<'a, T> {
     /// All checks that the fast path does not make: returns the error of the PE or the range, or another
     /// reason that prevents the operation.
     pub(crate) fn check(&self, operation: &'static str, pe: Pe, index: usize, count: usize) -> Result<()> {
-        self.check_pe(operation, pe)?;
-        let (me, len) = (self.world.my_pe(), self.len());
-        if !self.has_range(index, count) {
-            return Err(ErrorKind::OutOfRange { me, operation, pe, index, count, len }.into());
-        }
-        self.check_open(operation)?;
-        match self.world.has_failed() {
-            Some(reason) => Err(ErrorKind::JobFailed { me, operation, reason }.into()),
-            None => Ok(()),
-        }
+        self.access().check(operation, pe, (index, count, size_of::<T>()))
     }
 
     /// Returns an error if the array belongs to another world than `world`, whose operation uses it.
@@ -231,18 +228,11 @@ impl<'a, T: Element> View<'a, T> {
     }
 
     pub(crate) fn check_pe(&self, operation: &'static str, pe: Pe) -> Result<()> {
-        let (me, n_pes) = (self.world.my_pe(), self.region.len());
-        if pe >= n_pes {
-            return Err(ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into());
-        }
-        Ok(())
+        self.access().check_pe(operation, pe)
     }
 
     /// Returns an error if the exclusive phase of the array has not ended on this PE.
     pub(crate) fn check_open(&self, operation: &'static str) -> Result<()> {
-        match self.is_closed {
-            true => Err(ErrorKind::ArrayClosed { me: self.world.my_pe(), operation }.into()),
-            false => Ok(()),
-        }
+        self.access().check_open(operation)
     }
 }

@@ -7,15 +7,15 @@ use super::{Access, Atomic, Exclusive, Locked, ReadOnly};
 use crate::Pe;
 use crate::array::amo::AtomicElement;
 use crate::array::view::View;
-use crate::base::call::Call;
-use crate::base::call::conversion;
-use crate::base::element::Element;
-use crate::base::error::{ErrorKind, Result};
-use crate::base::kind::ObjectKind;
-use crate::job::callback;
 use crate::team::space::Space;
 use crate::upc::{BlockSize, Layout, SharedArray};
 use crate::world::World;
+use pelago_core::base::call::Call;
+use pelago_core::base::call::conversion;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::base::kind::ObjectKind;
+use pelago_core::job::callback;
 
 /// An array over all PEs of the job or of a team, with its elements distributed in blocks and named by one
 /// index. Its discipline `A` defines how they may be accessed. See [`World::distributed_array`].
@@ -206,10 +206,10 @@ impl<'w, T: Element, A: Access> Array<'w, T, A> {
     fn convert<B: Access>(self) -> Result<Array<'w, T, B>> {
         let Array { parts, state } = self;
         let (world, region) = (parts.parts().world(), parts.parts().region());
-        callback::forbid(world, conversion(B::CODE));
+        callback::forbid(world.core(), conversion(B::CODE));
         drop(state);
         let offset_bytes = parts.parts().place.offset_bytes();
-        region.agree(world, Call::Convert { offset_bytes, to: B::CODE })?;
+        region.agree(world.core(), Call::Convert { offset_bytes, to: B::CODE })?;
         Ok(Array { state: B::open(parts.parts())?, parts })
     }
 

@@ -8,8 +8,8 @@ use super::iter::{Iter, block_len};
 use super::{Array, Atomic, reduction};
 use crate::Pe;
 use crate::array::amo::{AtomicElement, AtomicInteger};
-use crate::base::error::Result;
-use crate::coll::reduction::{ReduceOp, Reducible};
+use pelago_core::base::error::Result;
+use pelago_core::coll::reduction::{ReduceOp, Reducible};
 use pelago_fabric::AtomicOp;
 
 /// Operations on single elements. Over the network, operations that return a value take a round trip; the
@@ -278,7 +278,7 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
     where
         T: Reducible,
     {
-        self.view().region().barrier(self.view().world());
+        self.view().region().barrier(self.view().world().core());
         let mut values = vec![T::from_word(0); self.local_len()];
         self.load_all((0..values.len()).map(|local| (self.my_rank(), local)), &mut values)?;
         reduction::reduce(&self.parts, op, &values)

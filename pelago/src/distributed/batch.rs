@@ -5,8 +5,8 @@
 
 use super::{Access, Array};
 use crate::Pe;
-use crate::base::element::Element;
 use crate::upc::Layout;
+use pelago_core::base::element::Element;
 use std::ops::Range;
 
 /// A list of indices, grouped by owner.

@@ -5,9 +5,9 @@
 
 use super::reduction;
 use super::{Array, Exclusive, part};
-use crate::base::element::Element;
-use crate::base::error::Result;
-use crate::coll::reduction::{ReduceOp, Reducible};
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
+use pelago_core::coll::reduction::{ReduceOp, Reducible};
 
 impl<T: Element> Array<'_, T, Exclusive> {
     /// This PE's part, as a slice.

@@ -3,8 +3,8 @@
 //! Invariant: elements are fetched in blocks only, never one by one; the discipline defines how a block is
 //! fetched.
 
-use crate::base::element::Element;
-use crate::base::error::Result;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
 use std::ops::Range;
 
 use super::batch::zeros;

@@ -10,12 +10,12 @@ use super::iter::{Iter, block_len};
 use super::part_lock::{Mode, PartLocks};
 use super::{Array, Locked, part, reduction};
 use crate::Pe;
-use crate::base::element::Element;
-use crate::base::error::Result;
-use crate::coll::reduction::{ReduceOp, Reducible};
-use crate::job::callback::{self, Callback};
 use crate::upc::SharedArray;
 use crate::vis::Indexed;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
+use pelago_core::coll::reduction::{ReduceOp, Reducible};
+use pelago_core::job::callback::{self, Callback};
 use std::ops::{Add, Deref, DerefMut, Range};
 
 /// This PE's part.
@@ -184,7 +184,7 @@ impl<T: Element> Array<'_, T, Locked> {
             self.state.with(operation, (Mode::Write, pe), || {
                 let mut values = zeros::<T>(places.len());
                 view.get_indexed(pe, &mut values, &Indexed::elements(&places))?;
-                callback::run(view.world(), Callback::Function(operation), || {
+                callback::run(view.world().core(), Callback::Function(operation), || {
                     for &(at, operand) in &changes {
                         values[at] = new(values[at], operand);
                     }
@@ -254,7 +254,7 @@ impl<T: Element> Array<'_, T, Locked> {
         T: Reducible,
     {
         self.state.settle();
-        self.view().region().barrier(self.view().world());
+        self.view().region().barrier(self.view().world().core());
         let values = self.part_of("reduce", self.my_rank(), 0..self.local_len())?;
         reduction::reduce(&self.parts, op, &values)
     }

@@ -24,9 +24,9 @@ pub use iter::Iter;
 pub use locked::{ReadGuard, WriteGuard};
 
 use crate::array::view::View;
-use crate::base::element::Element;
-use crate::base::error::Result;
 use part_lock::PartLocks;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
 use sealed::Discipline;
 
 /// The discipline of an [`Array`], which defines how PEs may access its elements: [`Exclusive`],

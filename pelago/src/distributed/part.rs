@@ -3,9 +3,9 @@
 //! Invariant: only the files of the disciplines create slices, each where its discipline excludes other
 //! accesses.
 
-use crate::base::element::Element;
-use crate::memory::segment::Part;
 use crate::upc::SharedArray;
+use pelago_core::base::element::Element;
+use pelago_core::memory::segment::Part;
 
 /// The own part, as a slice.
 ///

@@ -22,14 +22,14 @@
 use crate::Pe;
 use crate::array::symmetric::Symmetric;
 use crate::array::view::View;
-use crate::base::call::Call;
-use crate::base::error::Result;
-use crate::base::kind::ObjectKind;
-use crate::base::locked::locked;
-use crate::coll::symmetric_region::SymmetricRegion;
-use crate::job::callback;
 use crate::lock::queue::{LOCK_WORDS, Queue};
 use crate::world::World;
+use pelago_core::base::call::Call;
+use pelago_core::base::error::Result;
+use pelago_core::base::kind::ObjectKind;
+use pelago_core::base::locked::locked;
+use pelago_core::coll::symmetric_region::SymmetricRegion;
+use pelago_core::job::callback;
 use pelago_fabric::sync::{AtomicU32, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, MutexGuard};
@@ -76,10 +76,10 @@ impl<'w> PartLocks<'w> {
     pub(super) fn new(world: &'w World, region: &'w SymmetricRegion) -> Result<PartLocks<'w>> {
         let (bytes, align_bytes) = (WORDS * size_of::<u64>(), align_of::<u64>());
         let kind = ObjectKind::PartLocks;
-        region.agree(world, Call::AllocZeroed { kind, bytes, align_bytes })?;
+        region.agree(world.core(), Call::AllocZeroed { kind, bytes, align_bytes })?;
         let words = Symmetric::<u64>::alloc_agreed(world, region, WORDS, align_bytes)?;
         words.zero_here();
-        region.barrier(world);
+        region.barrier(world.core());
         const { assert!(LOCK_WORDS * size_of::<u32>() <= STATE * size_of::<u64>()) };
         let halves = words.with_place(words.place.cast());
         Ok(PartLocks { words, halves, turn: Mutex::default(), held: AtomicU32::new(0) })
@@ -92,7 +92,7 @@ impl<'w> PartLocks<'w> {
         (mode, owner): (Mode, Pe),
         work: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        callback::forbid(self.words.world(), operation);
+        callback::forbid(self.words.world().core(), operation);
         let _turn = self.turn();
         self.release_forgotten();
         self.acquire(mode, owner)?;
@@ -102,7 +102,7 @@ impl<'w> PartLocks<'w> {
 
     /// Locks the own part for a guard. The caller has exclusive access to the array.
     pub(super) fn hold(&self, operation: &'static str, mode: Mode) -> Result<()> {
-        callback::forbid(self.words.world(), operation);
+        callback::forbid(self.words.world().core(), operation);
         let _turn = self.turn();
         self.release_forgotten();
         self.acquire(mode, self.me())?;
@@ -181,7 +181,7 @@ impl<'w> PartLocks<'w> {
 impl Drop for Hold<'_> {
     fn drop(&mut self) {
         let world = self.locks.words.world();
-        if world.barrier.is_closed() {
+        if world.core().barrier.is_closed() {
             // The job has failed here, and no PE waits for this part any more.
             return;
         }

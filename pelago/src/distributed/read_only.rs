@@ -8,10 +8,10 @@ use super::iter::{Iter, block_len};
 use super::{Array, ReadOnly, part, reduction};
 use crate::Pe;
 use crate::array::nb::Transfer;
-use crate::base::element::Element;
-use crate::base::error::Result;
-use crate::coll::reduction::{ReduceOp, Reducible};
 use crate::vis::Indexed;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
+use pelago_core::coll::reduction::{ReduceOp, Reducible};
 use std::ops::Range;
 
 impl<T: Element> Array<'_, T, ReadOnly> {

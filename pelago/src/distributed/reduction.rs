@@ -5,11 +5,11 @@
 //! PEs, bit for bit.
 
 use super::batch::zeros;
-use crate::base::error::{ErrorKind, Result};
-use crate::coll::agreement_record::REDUCE;
-use crate::coll::reduction::{Combiner, ReduceOp, Reducible};
 use crate::team::Team;
 use crate::upc::SharedArray;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::coll::agreement_record::REDUCE;
+use pelago_core::coll::reduction::{Combiner, ReduceOp, Reducible};
 use std::sync::Arc;
 
 /// The number of elements that are combined at the same time.

@@ -9,8 +9,8 @@ use crate::Pe;
 use crate::array::amo::{AtomicElement, AtomicInteger};
 use crate::array::nb::{Fetch, Region, Update};
 use crate::array::view::View;
-use crate::base::error::{ErrorKind, Result};
 use crate::context::Context;
+use pelago_core::base::error::{ErrorKind, Result};
 use pelago_fabric::AtomicOp;
 
 /// The operations of an atomic domain on an array: see [`AtomicDomain::on`](crate::AtomicDomain::on). PEs are

@@ -18,18 +18,18 @@
 
 mod handle;
 
-pub use crate::base::atomic_ops::AtomicOps;
-pub use crate::base::atomic_type::{AtomicType, NoSuchAtomic};
 pub use handle::Atomics;
+pub use pelago_core::base::atomic_ops::AtomicOps;
+pub use pelago_core::base::atomic_type::{AtomicType, NoSuchAtomic};
 
 use crate::array::amo::AtomicElement;
 use crate::array::symmetric::Symmetric;
 use crate::array::view::View;
-use crate::base::error::{ErrorKind, Result};
-use crate::job::callback;
-use crate::memory::route::Executor;
 use crate::team::Team;
 use crate::world::World;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::job::callback;
+use pelago_core::memory::route::Executor;
 use pelago_fabric::AtomicKind;
 use std::fmt;
 use std::marker::PhantomData;
@@ -57,10 +57,13 @@ impl AtomicExecutor {
 
     /// The executor of a job for words of a kind.
     fn of(world: &World, kind: AtomicKind) -> AtomicExecutor {
-        let own = world.routes.executor(world.my_pe(), kind, |kind| world.net_endpoint().executes(kind));
+        let own = world
+            .core()
+            .routes
+            .executor(world.my_pe(), kind, |kind| world.core().net_endpoint().executes(kind));
         match own {
             Executor::Fabric => AtomicExecutor::Fabric,
-            Executor::Here if world.routes.are_all_mapped() => AtomicExecutor::Processor,
+            Executor::Here if world.core().routes.are_all_mapped() => AtomicExecutor::Processor,
             Executor::Here | Executor::Target => AtomicExecutor::Target,
         }
     }
@@ -109,7 +112,7 @@ impl<'w> Team<'w> {
     #[track_caller]
     pub fn atomic_domain<T: AtomicElement>(&self, ops: impl Into<AtomicOps>) -> Result<AtomicDomain<'w, T>> {
         let (world, ops) = (self.world(), ops.into());
-        callback::forbid(world, MAKING);
+        callback::forbid(world.core(), MAKING);
         let executor = AtomicExecutor::of(world, T::KIND);
         let mine = Offer { kind: T::KIND, executor, ops }.words();
         let all = self.exchange_words(MAKING, mine)?;
@@ -185,7 +188,7 @@ impl<T: AtomicElement> AtomicDomain<'_, T> {
     }
 
     fn bind<'a>(&self, operation: &'static str, array: &'a View<'_, T>) -> Result<Atomics<'a, T>> {
-        array.check_world(operation, self.world)?;
+        array.check_world(operation, self.world.core())?;
         array.check_open(operation)?;
         Ok(Atomics::new(array, self.ops, self.executor))
     }

@@ -8,11 +8,11 @@
 
 mod progress_thread;
 
-pub use crate::wakers::Probe;
+pub use pelago_core::wakers::Probe;
 
 use crate::Pe;
-use crate::base::awaited::Awaited;
 use crate::world::World;
+use pelago_core::base::awaited::Awaited;
 use std::marker::PhantomData;
 
 /// A condition that becomes true once: a [`Region`](crate::Region) that is complete, the end of a
@@ -31,7 +31,7 @@ pub trait Event {
     /// Makes progress, and returns whether it has come.
     fn test(&self) -> bool {
         self.world().progress();
-        self.probe().look(self.world())
+        self.probe().look(self.world().core())
     }
 }
 
@@ -49,7 +49,7 @@ pub trait Outcome: Event + Sized {
 /// Makes progress, and returns whether all have come; `true` if there are none.
 pub fn test_all(events: &[&dyn Event]) -> bool {
     advance(events);
-    events.iter().all(|event| event.probe().look(event.world()))
+    events.iter().all(|event| event.probe().look(event.world().core()))
 }
 
 /// Makes progress, and returns the place of the first in the list that has come.
@@ -196,18 +196,18 @@ fn advance(events: &[&dyn Event]) {
 
 /// The place of the first that has come.
 fn first(events: &[&dyn Event]) -> Option<usize> {
-    events.iter().position(|event| event.probe().look(event.world()))
+    events.iter().position(|event| event.probe().look(event.world().core()))
 }
 
 /// The places of the events that have come.
 fn come(events: &[&dyn Event]) -> Vec<usize> {
-    (0..events.len()).filter(|&i| events[i].probe().look(events[i].world())).collect()
+    (0..events.len()).filter(|&i| events[i].probe().look(events[i].world().core())).collect()
 }
 
 /// PEs that have left the job before they did their part for these events.
 #[track_caller]
 fn lost<'a>(events: &'a [&dyn Event]) -> impl Iterator<Item = Pe> + 'a {
-    events.iter().filter_map(|event| event.probe().awaits().filter(|&pe| event.world().has_left(pe)))
+    events.iter().filter_map(|event| event.probe().awaits().filter(|&pe| event.world().core().has_left(pe)))
 }
 
 /// Waits in the world of the first, and moves the others meanwhile.
@@ -222,5 +222,5 @@ fn await_events(events: &[&dyn Event], mut is_over: impl FnMut() -> bool, lost: 
         }
         is_over()
     };
-    world.wait_for_members(awaited, ready, lost);
+    world.core().wait_for_members(awaited, ready, lost);
 }

@@ -4,8 +4,8 @@
 //! messages that arrive, and sleeps at the doorbell. Active messages and barriers ring the doorbell; puts and
 //! atomics, which need no thread at their target, do not.
 
-use crate::base::awaited::Awaited;
 use crate::world::World;
+use pelago_core::base::awaited::Awaited;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::panic::resume_unwind;
 
@@ -18,7 +18,7 @@ struct Stop<'a> {
 impl Drop for Stop<'_> {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        self.world.ring_own();
+        self.world.core().ring_own();
     }
 }
 
@@ -49,13 +49,13 @@ impl World {
     pub fn with_progress_thread<R>(&self, work: impl FnOnce() -> R) -> R {
         let is_over = AtomicBool::new(false);
         // From now on futures rely on it, although it has still to begin.
-        let driver = self.wakers.driver(self);
+        let driver = self.core().wakers.driver(self.core());
         std::thread::scope(|scope| {
             let is_over = &is_over;
             let thread = scope.spawn(move || {
                 let _driver = driver;
                 // No data are handed over by this: the caller waits for the end of the thread.
-                self.wait(Awaited::EndOfWork, self.waking(|| is_over.load(Ordering::Relaxed)));
+                self.core().wait(Awaited::EndOfWork, self.waking(|| is_over.load(Ordering::Relaxed)));
             });
             let stop = Stop { world: self, is_over };
             let outcome = work();
@@ -91,18 +91,18 @@ mod tests {
             let gathering = team.nonblocking().all_gather(&all, &mine).unwrap();
             std::thread::scope(|scope| {
                 scope.spawn(|| {
-                    world.hold_operations(|| {
-                        go.p(1, 0, 1).unwrap();
-                        let deadline = Instant::now() + Duration::from_secs(60);
-                        while !world.has_left(1) {
-                            assert!(Instant::now() < deadline, "waited for PE 1 to leave");
-                            std::thread::yield_now();
-                        }
-                        let deadline = Instant::now() + HELD;
-                        while Instant::now() < deadline {
-                            std::thread::yield_now();
-                        }
-                    });
+                    // No thread of this PE moves collective operations meanwhile.
+                    let _running = world.core().collectives.running.lock();
+                    go.p(1, 0, 1).unwrap();
+                    let deadline = Instant::now() + Duration::from_secs(60);
+                    while !world.core().has_left(1) {
+                        assert!(Instant::now() < deadline, "waited for PE 1 to leave");
+                        std::thread::yield_now();
+                    }
+                    let deadline = Instant::now() + HELD;
+                    while Instant::now() < deadline {
+                        std::thread::yield_now();
+                    }
                 });
                 gathering.wait();
             });

@@ -20,7 +20,7 @@
 
 use crate::Pe;
 use crate::array::view::View;
-use crate::base::error::Result;
+use pelago_core::base::error::Result;
 
 /// Words of a lock on each PE: the last PE of the queue (used at the home PE), and the node.
 pub(crate) const LOCK_WORDS: usize = 2;

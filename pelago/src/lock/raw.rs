@@ -4,8 +4,8 @@ use super::held;
 use super::queue::{LOCK_WORDS, Queue};
 use crate::Pe;
 use crate::array::view::View;
-use crate::base::error::{ErrorKind, Result};
-use crate::memory::usage::Claims;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::memory::usage::Claims;
 
 /// A lock in two words of an array on each PE. The words are 0 before the first use, and are used for nothing
 /// else. The holder is a PE, not a thread: any thread of the PE may release it. The lock does not complete

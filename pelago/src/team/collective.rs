@@ -7,16 +7,16 @@
 
 use super::request::{NonBlocking, PersistentCalls};
 use super::span::Span;
-use crate::base::element::Element;
-use crate::base::error::{ErrorKind, Result};
-use crate::coll::call::Call;
-use crate::coll::direct::Direct;
-use crate::coll::reduction::{Combiner, IntoCombiner};
-use crate::coll::schedule::Rank;
-use crate::coll::shape::{Blocks, Operation};
-use crate::job::callback;
 use crate::team::Team;
 use crate::world::World;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::coll::call::Call;
+use pelago_core::coll::direct::Direct;
+use pelago_core::coll::reduction::{Combiner, IntoCombiner};
+use pelago_core::coll::schedule::Rank;
+use pelago_core::coll::shape::{Blocks, Operation};
+use pelago_core::job::callback;
 
 /// The collective operations of a team. Every member makes the call, with arguments that match: the same
 /// operation, root and sizes, and the same elements for source and target or different ones.
@@ -252,7 +252,7 @@ impl Collective for Team<'_> {
     #[inline]
     #[track_caller]
     fn perform<'a>(&self, _: &'a World, call: Call<'a>) -> Result<()> {
-        self.core.do_call(self.world, &call)
+        self.core.do_call(self.world.core(), &call)
     }
 
     #[inline]
@@ -293,7 +293,7 @@ impl Collective for Team<'_> {
             return Ok(());
         }
         let call = Call::new(Operation::AllReduce, 0, source.len(), target.operand(), source.operand());
-        self.core.do_call(self.world, &call.with(combiner))
+        self.core.do_call(self.world.core(), &call.with(combiner))
     }
 }
 
@@ -304,7 +304,7 @@ impl<'w> Team<'w> {
     fn broadcast_any<T: Element>(&self, root: Rank, target: Span<'_, T>, source: Span<'_, T>) -> Result<()> {
         let count = target.len();
         self.core.do_call(
-            self.world,
+            self.world.core(),
             &Call::new(Operation::Broadcast, root, count, target.operand(), source.operand()),
         )
     }
@@ -317,7 +317,7 @@ impl<'w> Team<'w> {
     #[inline]
     #[track_caller]
     pub fn barrier(&self) {
-        self.core.barrier(self.world);
+        self.core.barrier(self.world.core());
     }
 
     /// Waits until all members have entered. Their earlier stores are visible; it completes no operations
@@ -328,7 +328,7 @@ impl<'w> Team<'w> {
     #[inline]
     #[track_caller]
     pub fn sync(&self) {
-        self.core.sync(self.world);
+        self.core.sync(self.world.core());
     }
 
     /// The operations of this team, not waiting for their end: each returns a [`Request`](crate::Request).
@@ -343,8 +343,8 @@ impl<'w> Team<'w> {
     }
 
     /// How much the memory is used that this PE's scheduled operations of the team synchronise on.
-    pub fn sync_counts(&self) -> crate::coll::sync_memory::SyncCounts {
-        callback::forbid(self.world, "sync_counts");
+    pub fn sync_counts(&self) -> pelago_core::coll::sync_memory::SyncCounts {
+        callback::forbid(self.world.core(), "sync_counts");
         self.core.engine().sync_counts()
     }
 }

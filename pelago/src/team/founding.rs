@@ -14,12 +14,13 @@
 //! once, in any order.
 
 use crate::array::symmetric::Symmetric;
-use crate::base::error::{ErrorKind, Result};
-use crate::base::kind::ObjectKind;
-use crate::base::locked::locked;
 use crate::team::Team;
 use crate::world::World;
 use crate::{Comparison, Pe};
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::base::kind::ObjectKind;
+use pelago_core::base::locked::locked;
+use pelago_core::coll::team::TeamCore;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 
@@ -65,7 +66,7 @@ impl<'w> Foundry<'w> {
             pes.contains(&me) && key != 0,
             "PE {me} founds a team that it is not in, or one without a key"
         );
-        let place = world.pool_alloc(bytes).ok_or(ErrorKind::PoolExhausted {
+        let place = world.core().pool_alloc(bytes).ok_or(ErrorKind::PoolExhausted {
             me,
             operation: "found",
             pe: me,
@@ -76,7 +77,8 @@ impl<'w> Foundry<'w> {
         }
         let place_of = |pe: Pe| if pe == me { Ok(place as u64) } else { self.receive(pe, key) };
         let places = pes.iter().map(|&pe| Ok((pe, place_of(pe)?))).collect::<Result<Vec<_>>>()?;
-        Ok(Team::founded(world, pes, world.checked_blocks(places.into_iter(), bytes)))
+        let bases = world.core().checked_blocks(places.into_iter(), bytes);
+        Ok(Team { world, core: TeamCore::founded(world.core(), pes, bases) })
     }
 
     fn send(&self, pe: Pe, key: u64, place: u64) -> Result<()> {

@@ -17,17 +17,13 @@ pub(crate) mod span;
 pub use collective::Collective;
 
 use crate::Pe;
-use crate::base::error::{ErrorKind, Result};
-use crate::coll::agreement_record::{AGREEMENT_WORDS, AgreementRecord, Birth, describe};
-use crate::coll::block;
-use crate::coll::schedule::Rank;
-use crate::coll::symmetric_region::{Bases, SPACE_ALIGN_BYTES, SymmetricRegion};
-use crate::coll::team::{Born, TeamCore};
-use crate::memory::members::Members;
 use crate::team::space::Space;
 use crate::world::World;
-use pelago_fabric::sync::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use pelago_core::base::error::Result;
+use pelago_core::coll::block;
+use pelago_core::coll::schedule::Rank;
+use pelago_core::coll::team::TeamCore;
+use std::sync::Arc;
 
 /// A PE's place in a team: see [`World::team`].
 ///
@@ -39,6 +35,11 @@ pub struct Team<'w> {
 }
 
 impl<'w> Team<'w> {
+    /// A team of the same world, if there is one.
+    fn of(&self, core: Option<Arc<TeamCore>>) -> Option<Team<'w>> {
+        core.map(|core| Team { world: self.world, core })
+    }
+
     /// This PE's rank in the team, from 0.
     #[inline]
     pub fn my_rank(&self) -> Rank {
@@ -100,20 +101,7 @@ impl<'w> Team<'w> {
     /// make the same call.
     #[track_caller]
     pub fn split_strided(&self, start: Rank, stride: isize, n: usize) -> Result<Option<Team<'w>>> {
-        let ranks: Option<Vec<Rank>> = (0..n.min(self.n_pes() + 1))
-            .map(|i| {
-                start.checked_add_signed(stride.checked_mul(i as isize)?).filter(|&rank| rank < self.n_pes())
-            })
-            .collect();
-        let Some(ranks) = ranks.filter(|ranks| !ranks.is_empty() && (stride != 0 || n == 1)) else {
-            let reason = format!(
-                "{n} ranks from {start} on, {stride} apart, are not {n} different ranks of the team, which \
-                 has ranks 0 to {}. Name at least one rank, and only those",
-                self.n_pes() - 1
-            );
-            return Err(self.bad("split_strided", reason));
-        };
-        self.split_ranks("split_strided", &ranks)
+        Ok(self.of(self.core.split_strided(self.world.core(), start, stride, n)?))
     }
 
     /// Makes a team of the members that have these ranks, in this order; all members of this team name the
@@ -123,25 +111,7 @@ impl<'w> Team<'w> {
     /// As [`split_strided`](Team::split_strided).
     #[track_caller]
     pub fn split_list(&self, ranks: &[Rank]) -> Result<Option<Team<'w>>> {
-        let mut sorted = ranks.to_vec();
-        sorted.sort_unstable();
-        let is_sound = sorted.windows(2).all(|pair| pair[0] < pair[1]);
-        if !is_sound || sorted.last().is_none_or(|&last| last >= self.n_pes()) {
-            let reason = format!(
-                "the list {ranks:?} is empty, names a rank twice, or one beyond {}, the last of the team",
-                self.n_pes() - 1
-            );
-            return Err(self.bad("split_list", reason));
-        }
-        self.split_ranks("split_list", ranks)
-    }
-
-    fn split_ranks(&self, operation: &'static str, ranks: &[Rank]) -> Result<Option<Team<'w>>> {
-        let is_member = ranks.contains(&self.my_rank());
-        let bytes = is_member.then(|| block::bytes(self.core.memory, ranks.len()));
-        let born = self.core.bear(self.world, Birth { operation, words: fingerprint(ranks) }, bytes)?;
-        self.check_words(operation, &born)?;
-        Ok(self.adopt(born, ranks))
+        Ok(self.of(self.core.split_list(self.world.core(), ranks)?))
     }
 
     /// Arranges the team's ranks in rows of `x_range`, and makes a team of this PE's row and one of its
@@ -152,14 +122,8 @@ impl<'w> Team<'w> {
     /// If the range is 0, or as [`split_strided`](Team::split_strided).
     #[track_caller]
     pub fn split_2d(&self, x_range: usize) -> Result<(Team<'w>, Team<'w>)> {
-        if x_range == 0 {
-            return Err(self.bad("split_2d", "rows of 0 ranks. Give a range of at least 1".to_owned()));
-        }
-        let x_range = x_range.min(self.n_pes());
-        let me = self.my_rank();
-        let row = self.split_equal("split_2d", (x_range, 0), |rank| rank / x_range == me / x_range)?;
-        let column = self.split_equal("split_2d", (x_range, 1), |rank| rank % x_range == me % x_range)?;
-        Ok((row, column))
+        let (row, column) = self.core.split_2d(self.world.core(), x_range)?;
+        Ok((Team { world: self.world, core: row }, Team { world: self.world, core: column }))
     }
 
     /// Arranges the team's ranks in planes of `x_range` times `y_range`, and makes the three teams of those
@@ -171,33 +135,8 @@ impl<'w> Team<'w> {
     /// If a range is 0, or as [`split_strided`](Team::split_strided).
     #[track_caller]
     pub fn split_3d(&self, x_range: usize, y_range: usize) -> Result<[Team<'w>; 3]> {
-        if x_range == 0 || y_range == 0 {
-            return Err(self.bad("split_3d", "a range of 0 ranks. Give ranges of at least 1".to_owned()));
-        }
-        let x_range = x_range.min(self.n_pes());
-        let y_range = y_range.min(self.n_pes().div_ceil(x_range));
-        let at = |rank: Rank| (rank % x_range, rank / x_range % y_range, rank / (x_range * y_range));
-        let (x, y, z) = at(self.my_rank());
-        let plane = x_range * self.n_pes() + y_range;
-        let in_x = self.split_equal("split_3d", (plane, 0), |rank| at(rank).1 == y && at(rank).2 == z)?;
-        let in_y = self.split_equal("split_3d", (plane, 1), |rank| at(rank).0 == x && at(rank).2 == z)?;
-        let in_z = self.split_equal("split_3d", (plane, 2), |rank| at(rank).0 == x && at(rank).1 == y)?;
-        Ok([in_x, in_y, in_z])
-    }
-
-    /// Makes a team of those ranks that belong together with this PE's; every rank belongs to one such set.
-    fn split_equal(
-        &self,
-        operation: &'static str,
-        (range, axis): (usize, usize),
-        is_with_me: impl Fn(Rank) -> bool,
-    ) -> Result<Team<'w>> {
-        let ranks: Vec<Rank> = (0..self.n_pes()).filter(|&rank| is_with_me(rank)).collect();
-        let bytes = Some(block::bytes(self.core.memory, ranks.len()));
-        let words = [range as u64, axis as u64];
-        let born = self.core.bear(self.world, Birth { operation, words }, bytes)?;
-        self.check_words(operation, &born)?;
-        Ok(self.adopt(born, &ranks).expect("every PE is in a set with itself"))
+        let teams = self.core.split_3d(self.world.core(), x_range, y_range)?;
+        Ok(teams.map(|core| Team { world: self.world, core }))
     }
 
     /// Makes a team of all members that give the same colour, ordered by their keys, and by their ranks here
@@ -215,16 +154,7 @@ impl<'w> Team<'w> {
     /// As [`split_strided`](Team::split_strided); a colour is below 2^64 - 1.
     #[track_caller]
     pub fn split_by(&self, colour: Option<u64>, key: i64) -> Result<Option<Team<'w>>> {
-        const NO_COLOUR: u64 = u64::MAX;
-        let words = [colour.unwrap_or(NO_COLOUR), key as u64];
-        // The size of the new team is not known before the exchange: there is room for all.
-        let bytes = colour.map(|_| block::bytes(self.core.memory, self.n_pes()));
-        let born = self.core.bear(self.world, Birth { operation: "split_by", words }, bytes)?;
-        let has_block = |rank: Rank| born.records[rank][3] != 0;
-        let with_me = (0..self.n_pes()).filter(|&rank| born.records[rank][1] == words[0] && has_block(rank));
-        let mut ranks: Vec<Rank> = with_me.collect();
-        ranks.sort_by_key(|&rank| (born.records[rank][2] as i64, rank));
-        Ok(self.adopt(born, &ranks))
+        Ok(self.of(self.core.split_by(self.world.core(), colour, key)?))
     }
 
     /// The team of the members that map each other's memory, this PE among them. Collective on this team.
@@ -233,7 +163,7 @@ impl<'w> Team<'w> {
     /// As [`split_strided`](Team::split_strided).
     #[track_caller]
     pub fn split_shared(&self) -> Result<Team<'w>> {
-        let colour = self.world.routes.neighbourhood();
+        let colour = self.world.core().routes.neighbourhood();
         Ok(self.split_by(Some(colour), 0)?.expect("every PE has a colour"))
     }
 
@@ -243,7 +173,7 @@ impl<'w> Team<'w> {
     /// As [`split_strided`](Team::split_strided).
     #[track_caller]
     pub fn split_node(&self) -> Result<Team<'w>> {
-        let node = self.world.node(self.world.my_pe());
+        let node = self.world.core().node(self.world.my_pe());
         Ok(self.split_by(Some(u64::from(node)), 0)?.expect("every PE has a node"))
     }
 
@@ -264,30 +194,7 @@ impl<'w> Team<'w> {
     /// If `n` is 0 or exceeds the team, or as [`split_strided`](Team::split_strided).
     #[track_caller]
     pub fn shrink(self, n: usize) -> Result<Option<Team<'w>>> {
-        if n == 0 || n > self.n_pes() {
-            let reason = format!("{n} members of {}. Keep at least 1, and at most all", self.n_pes());
-            return Err(self.bad("shrink", reason));
-        }
-        // Teams and spaces made from this team keep it in use, and the team of all PEs stays as well.
-        let tie = self.core.tie.clone().filter(|_| !self.core.children().were_any());
-        let Some(tie) = tie else { return self.split_strided(0, 1, n) };
-        self.core.leave_behind(self.world, n);
-        self.core.is_retired.store(true, Ordering::Relaxed);
-        if self.my_rank() >= n {
-            return Ok(None);
-        }
-        let core = &self.core;
-        let (members, bases) = (core.members.first(n), core.bases.first(n));
-        let mut small = TeamCore::new(members, core.me, bases, Some(tie), core.memory);
-        small.go_on_after(core);
-        small.exchanges = Mutex::new(*core.exchanging(self.world));
-        small.agreed_last = AtomicU64::new(core.agreed_last.load(Ordering::Relaxed));
-        small.engine = Mutex::new(core.engine().shrunk(n));
-        let small = small.mapped(&self.world.memory);
-        if let Some(levels) = core.levels() {
-            small.go_on_in(self.world, levels);
-        }
-        Ok(Some(Team { world: self.world, core: Arc::new(small.placed(self.world)) }))
+        Ok(self.of(self.core.shrink(self.world.core(), n)?))
     }
 
     /// Makes a space: symmetric memory of this team alone, of `bytes` bytes at each member. Collective on
@@ -297,17 +204,7 @@ impl<'w> Team<'w> {
     /// If a pool has no room, or the members do not ask for the same.
     #[track_caller]
     pub fn space(&self, bytes: usize) -> Result<Space<'w>> {
-        let size =
-            bytes.max(1).checked_next_multiple_of(SPACE_ALIGN_BYTES).filter(|&b| b <= isize::MAX as usize);
-        let size = size.unwrap_or(isize::MAX as usize / SPACE_ALIGN_BYTES * SPACE_ALIGN_BYTES);
-        let call = Birth { operation: "space", words: [bytes as u64, 0] };
-        let born = self.core.bear(self.world, call, Some(size))?;
-        self.check_words("space", &born)?;
-        let told = born.records.iter().zip(0..).map(|(theirs, rank)| (self.core.pe(rank), theirs[3]));
-        let bases = self.world.checked_blocks(told, size);
-        let tie = self.core.tie(&born);
-        let region = SymmetricRegion::space(Arc::clone(&self.core), bases, size, tie);
-        Ok(Space::new(self.world, region))
+        Ok(Space::new(self.world, self.core.space(self.world.core(), bytes)?))
     }
 
     /// Exchanges two words of each member, and returns those of all members by rank, for the calls `collect`
@@ -328,73 +225,18 @@ impl<'w> Team<'w> {
         (operation, common): (&'static str, u64),
         words: [u64; 2],
     ) -> Result<Vec<[u64; 2]>> {
-        let core = &self.core;
-        let mut exchanges = core.exchanging(self.world);
-        *exchanges += 1;
-        let code = Birth { operation, words }.code();
-        let mut record: AgreementRecord = [0; AGREEMENT_WORDS];
-        record[..4].copy_from_slice(&[code, words[0], words[1], common]);
-        let records = core.exchange(self.world, *exchanges, record);
-        if let Some(rank) = records.iter().position(|theirs| (theirs[0], theirs[3]) != (code, common)) {
-            let (me, pe, mine) = (self.world.my_pe(), core.pe(rank), describe(&record));
-            let (sequence, theirs) = (*exchanges, describe(&records[rank]));
-            return Err(ErrorKind::Mismatch { me, sequence, pe, mine, theirs }.into());
-        }
-        Ok(records.iter().map(|theirs| [theirs[1], theirs[2]]).collect())
+        self.core.exchange_words(self.world.core(), (operation, common), words)
     }
 
     /// Bytes of the block of each member of a team of `n` that its members found.
     pub(crate) fn founded_block_bytes(world: &World, n: usize) -> usize {
-        block::bytes(world.team.memory, n)
+        block::bytes(world.core().team.memory, n)
     }
-
-    /// The team of these PEs, whose blocks lie at these places of their pools: see `founding`.
-    pub(crate) fn founded(world: &'w World, pes: &[Pe], bases: Bases) -> Team<'w> {
-        let me = pes.iter().position(|&pe| pe == world.my_pe()).expect("this PE is in the list");
-        let core = TeamCore::new(Members::of(pes), me, bases, None, world.team.memory);
-        let core = core.mapped(&world.memory);
-        Team { world, core: Arc::new(core.placed(world)) }
-    }
-
-    /// Makes the new team from these ranks of this one; `None` if this PE is not in it.
-    fn adopt(&self, born: Born, ranks: &[Rank]) -> Option<Team<'w>> {
-        let me = ranks.iter().position(|&rank| rank == self.my_rank())?;
-        let pes: Vec<Pe> = ranks.iter().map(|&rank| self.core.pe(rank)).collect();
-        let told = ranks.iter().map(|&rank| (self.core.pe(rank), born.records[rank][3]));
-        let bases = self.world.checked_blocks(told, born.block.map_or(0, |(_, bytes)| bytes));
-        let tie = Some(Arc::new(self.core.tie(&born)));
-        let core = TeamCore::new(Members::of(&pes), me, bases, tie, self.core.memory);
-        let core = core.mapped(&self.world.memory);
-        Some(Team { world: self.world, core: Arc::new(core.placed(self.world)) })
-    }
-
-    /// Makes sure that all members gave the same two words.
-    fn check_words(&self, operation: &'static str, born: &Born) -> Result<()> {
-        let words = |rank: Rank| (born.records[rank][1], born.records[rank][2]);
-        let mine = words(self.my_rank());
-        let Some(rank) = (0..self.n_pes()).find(|&rank| words(rank) != mine) else { return Ok(()) };
-        // The child is known to all, and dropped by all at once.
-        drop(born.block.map(|_| self.core.tie(born)));
-        let (me, pe) = (self.world.my_pe(), self.core.pe(rank));
-        let reason =
-            format!("PE {pe} calls it with other arguments than PE {me}. All members must give the same");
-        Err(ErrorKind::BadTeam { me, operation, reason }.into())
-    }
-
-    fn bad(&self, operation: &'static str, reason: String) -> crate::Error {
-        ErrorKind::BadTeam { me: self.world.my_pe(), operation, reason }.into()
-    }
-}
-
-/// Two words that differ, almost surely, if lists differ.
-fn fingerprint(ranks: &[Rank]) -> [u64; 2] {
-    let mix = |hash: u64, &rank: &Rank| (hash ^ rank as u64).wrapping_mul(0x100_0000_01b3);
-    [ranks.len() as u64, ranks.iter().fold(0xcbf2_9ce4_8422_2325, mix)]
 }
 
 impl World {
     /// The team of all PEs, in which each PE's rank is its number. Local.
     pub fn team(&self) -> Team<'_> {
-        Team { world: self, core: Arc::clone(&self.team) }
+        Team { world: self, core: Arc::clone(&self.core().team) }
     }
 }

@@ -2,13 +2,13 @@
 //! again.
 
 use super::Collective;
-use crate::base::error::Result;
-use crate::coll::call::{Call, Prepared};
-use crate::coll::engine::Progress;
-use crate::coll::team::TeamCore;
 use crate::events::{Event, Outcome, Probe};
 use crate::team::Team;
 use crate::world::World;
+use pelago_core::base::error::Result;
+use pelago_core::coll::call::{Call, Prepared};
+use pelago_core::coll::engine::Progress;
+use pelago_core::coll::team::TeamCore;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -58,9 +58,9 @@ impl<'t> NonBlocking<'t, '_> {
     where
         't: 'a,
     {
-        call.check(self.team.world, &self.team.core)?;
+        call.check(self.team.world.core(), &self.team.core)?;
         let Team { world, core } = self.team;
-        let progress = Prepared::new(world, core, call)?.start(world, core)?;
+        let progress = Prepared::new(world.core(), core, call)?.start(world.core(), core)?;
         Ok(Request { world, operation: call.name(), progress, operands: PhantomData })
     }
 }
@@ -74,8 +74,9 @@ impl<'t> Collective for NonBlocking<'t, '_> {
 
     #[track_caller]
     fn perform<'a>(&self, world: &'a World, call: Call<'a>) -> Result<Request<'a>> {
-        call.check(self.team.world, &self.team.core)?;
-        let progress = Prepared::new(world, &self.team.core, &call)?.start(world, &self.team.core)?;
+        call.check(self.team.world.core(), &self.team.core)?;
+        let progress =
+            Prepared::new(world.core(), &self.team.core, &call)?.start(world.core(), &self.team.core)?;
         Ok(Request { world, operation: call.name(), progress, operands: PhantomData })
     }
 }
@@ -99,7 +100,7 @@ impl Request<'_> {
     /// Waits until the operation is over at this member.
     #[track_caller]
     pub fn wait(self) {
-        self.world.await_collective(self.operation, &self.progress);
+        self.world.core().await_collective(self.operation, &self.progress);
     }
 }
 
@@ -151,8 +152,8 @@ impl<'t, 'w> Collective for PersistentCalls<'t, 'w> {
 
     #[track_caller]
     fn perform<'a>(&self, world: &'a World, call: Call<'a>) -> Result<Persistent<'a>> {
-        call.check(self.team.world, &self.team.core)?;
-        let prepared = Prepared::new(world, &self.team.core, &call)?;
+        call.check(self.team.world.core(), &self.team.core)?;
+        let prepared = Prepared::new(world.core(), &self.team.core, &call)?;
         Ok(Persistent { world, team: Arc::clone(&self.team.core), prepared, operands: PhantomData })
     }
 }
@@ -172,7 +173,7 @@ impl Persistent<'_> {
     /// # Errors
     /// If there is no memory for it.
     pub fn start(&self) -> Result<Request<'_>> {
-        let progress = self.prepared.start_again(self.world, &self.team)?;
+        let progress = self.prepared.start_again(self.world.core(), &self.team)?;
         Ok(Request { world: self.world, operation: self.prepared.operation, progress, operands: PhantomData })
     }
 }

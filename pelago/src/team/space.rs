@@ -2,12 +2,12 @@
 //! Source: Welch and Venkata, On Synchronisation and Memory Reuse in OpenSHMEM.
 
 use crate::array::symmetric::Symmetric;
-use crate::base::call::Call;
-use crate::base::element::Element;
-use crate::base::error::Result;
-use crate::base::kind::ObjectKind;
-use crate::coll::symmetric_region::SymmetricRegion;
 use crate::world::World;
+use pelago_core::base::call::Call;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
+use pelago_core::base::kind::ObjectKind;
+use pelago_core::coll::symmetric_region::SymmetricRegion;
 
 /// Symmetric memory of one team: see [`Team::space`](crate::Team::space).
 ///
@@ -84,7 +84,7 @@ impl<'w> Space<'w> {
         align_bytes: usize,
     ) -> Result<Symmetric<'_, T>> {
         let bytes = len.saturating_mul(size_of::<T>());
-        self.region.agree(self.world, Call::Alloc { kind, bytes, align_bytes })?;
+        self.region.agree(self.world.core(), Call::Alloc { kind, bytes, align_bytes })?;
         Symmetric::alloc_agreed(self.world, &self.region, len, align_bytes)
     }
 
@@ -105,10 +105,10 @@ impl<'w> Space<'w> {
         len: usize,
     ) -> Result<Symmetric<'_, T>> {
         let (bytes, align_bytes) = (len.saturating_mul(size_of::<T>()), align_of::<T>());
-        self.region.agree(self.world, Call::AllocZeroed { kind, bytes, align_bytes })?;
+        self.region.agree(self.world.core(), Call::AllocZeroed { kind, bytes, align_bytes })?;
         let array = Symmetric::alloc_agreed(self.world, &self.region, len, align_bytes)?;
         array.zero_here();
-        self.region.barrier(self.world);
+        self.region.barrier(self.world.core());
         Ok(array)
     }
 

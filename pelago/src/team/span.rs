@@ -2,11 +2,11 @@
 
 use crate::array::symmetric::Symmetric;
 use crate::array::view::View;
-use crate::base::element::Element;
-use crate::coll::block::STAGING_SLOT_BYTES;
-use crate::coll::operand::Operand;
-use crate::coll::teams::Teams;
 use crate::world::World;
+use pelago_core::base::element::Element;
+use pelago_core::coll::block::STAGING_SLOT_BYTES;
+use pelago_core::coll::operand::Operand;
+use pelago_core::coll::teams::Teams;
 use std::ops::Range;
 
 /// Elements of a symmetric array that a collective operation works on: the same at every member. Made of an

@@ -8,8 +8,8 @@
 
 use super::shared_array::SharedArray;
 use crate::Pe;
-use crate::base::element::Element;
-use crate::base::error::{ErrorKind, Result};
+use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
 use std::ops::Range;
 
 /// The size of the chunks that are copied through private memory, in bytes.
@@ -109,7 +109,7 @@ impl<T: Element> SharedArray<'_, T> {
         let (me, operation) = (self.parts().world().my_pe(), "memcpy");
         self.check("the target of memcpy", index, count)?;
         source.check("the source of memcpy", source_index, count)?;
-        source.parts().check_world(operation, self.parts().world())?;
+        source.parts().check_world(operation, self.parts().world().core())?;
         if std::ptr::eq(self, source) && index.abs_diff(source_index) < count {
             let reason = format!(
                 "{count} elements from {source_index} on and from {index} on overlap. Copy by way of other \

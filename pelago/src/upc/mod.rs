@@ -15,17 +15,17 @@ mod signalling_put;
 mod split_barrier;
 mod strict;
 
-pub use crate::base::semaphore_kind::SemaphoreKind;
 pub use layout::{Affine, BlockSize, Layout};
+pub use pelago_core::base::semaphore_kind::SemaphoreKind;
 pub use pointer::SharedPointer;
 pub use semaphore::{Semaphore, Semaphores};
 pub use shared_array::SharedArray;
 pub use split_barrier::SplitBarrier;
 pub use strict::Strict;
 
-use crate::coll::symmetric_region::SymmetricRegion;
 use crate::team::Team;
 use crate::world::World;
+use pelago_core::coll::symmetric_region::SymmetricRegion;
 use std::sync::Arc;
 
 /// The team of the PEs of a region: the team of a space, or the team of all PEs.

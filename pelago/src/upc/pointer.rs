@@ -6,7 +6,7 @@
 
 use super::layout::Layout;
 use crate::Pe;
-use crate::base::element::Element;
+use pelago_core::base::element::Element;
 use std::cmp::Ordering;
 use std::fmt;
 use std::marker::PhantomData;

@@ -21,14 +21,14 @@
 use crate::Pe;
 use crate::array::symmetric::Symmetric;
 use crate::array::view::View;
-use crate::base::awaited::Awaited;
-use crate::base::call::Call;
-use crate::base::error::{ErrorKind, Result};
-use crate::base::kind::ObjectKind;
-use crate::base::semaphore_kind::SemaphoreKind;
-use crate::coll::symmetric_region::SymmetricRegion;
 use crate::team::space::Space;
 use crate::world::World;
+use pelago_core::base::awaited::Awaited;
+use pelago_core::base::call::Call;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::base::kind::ObjectKind;
+use pelago_core::base::semaphore_kind::SemaphoreKind;
+use pelago_core::coll::symmetric_region::SymmetricRegion;
 use pelago_fabric::sync::{Ordering, fence};
 use std::cell::Cell;
 
@@ -93,7 +93,7 @@ impl World {
     #[track_caller]
     pub fn semaphores(&self, count: usize, kind: SemaphoreKind) -> Result<Semaphores<'_>> {
         let alloc = |len| self.alloc_as(ObjectKind::Semaphores, len, ALIGN_BYTES);
-        Semaphores::new(self, &self.region, count, kind, alloc)
+        Semaphores::new(self, &self.core().region, count, kind, alloc)
     }
 }
 
@@ -118,10 +118,10 @@ impl<'w> Semaphores<'w> {
         kind: SemaphoreKind,
         alloc: impl FnOnce(usize) -> Result<Symmetric<'w, u64>>,
     ) -> Result<Semaphores<'w>> {
-        region.agree(world, Call::Semaphores { count, code: kind.code() })?;
+        region.agree(world.core(), Call::Semaphores { count, code: kind.code() })?;
         let words = alloc(count.saturating_mul(STRIDE))?;
         words.zero_here();
-        region.barrier(world);
+        region.barrier(world.core());
         let cells = |is_used: bool, count: usize| vec![Cell::new(0); if is_used { count } else { 0 }].into();
         let is_by_put = kind.posts_by_put();
         Ok(Semaphores {
@@ -256,7 +256,7 @@ impl Semaphore<'_> {
         let (set, words) = (self.set, &self.set.words);
         let world = words.world();
         // Over the network a fence would not cover operations on third PEs.
-        match world.net.is_none() {
+        match world.core().net.is_none() {
             true => world.fence(),
             false => world.quiet(),
         }
@@ -291,7 +291,7 @@ impl Semaphore<'_> {
     /// Wakes consumers on other PEs than the owner, which an atomic does not wake.
     pub(super) fn ring_consumers(&self) {
         if !self.set.kind.has_one_consumer {
-            self.set.words.world().ring_sleepers_for_data();
+            self.set.words.world().core().ring_sleepers_for_data();
         }
     }
 
@@ -304,8 +304,8 @@ impl Semaphore<'_> {
             return words.local().until(self.word(COUNT), look);
         }
         let (world, mut found) = (words.world(), None);
-        world.ring_sleepers_for_data();
-        world.wait(Awaited::Element { index: self.word(COUNT) }, || {
+        world.core().ring_sleepers_for_data();
+        world.core().wait(Awaited::Element { index: self.word(COUNT) }, || {
             // A count that was taken once is not taken again.
             if found.is_none() {
                 found = look();
@@ -320,7 +320,7 @@ impl Semaphore<'_> {
     fn try_as(&self, operation: &'static str, n: u64) -> Result<bool> {
         self.check_consumer(operation)?;
         let world = self.set.words.world();
-        world.ring_sleepers_for_data();
+        world.core().ring_sleepers_for_data();
         world.progress();
         let is_taken = self.take(operation, n)?;
         if is_taken {

@@ -10,13 +10,13 @@ use super::pointer::SharedPointer;
 use crate::Pe;
 use crate::array::symmetric::Symmetric;
 use crate::array::view::View;
-use crate::base::call::{Call, NO_BLOCKS};
-use crate::base::element::Element;
-use crate::base::error::{ErrorKind, Result};
-use crate::base::kind::ObjectKind;
-use crate::coll::symmetric_region::SymmetricRegion;
 use crate::team::space::Space;
 use crate::world::World;
+use pelago_core::base::call::{Call, NO_BLOCKS};
+use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::base::kind::ObjectKind;
+use pelago_core::coll::symmetric_region::SymmetricRegion;
 use std::ops::Range;
 
 /// An array over all PEs of the job or of a team, with its elements distributed in blocks: see
@@ -65,7 +65,7 @@ impl World {
         block_size: BlockSize,
     ) -> Result<SharedArray<'_, T>> {
         let alloc = |part_len| self.alloc_zeroed_as(kind, part_len);
-        SharedArray::new(self, &self.region, kind, (len, block_size), alloc)
+        SharedArray::new(self, &self.core().region, kind, (len, block_size), alloc)
     }
 }
 
@@ -106,7 +106,7 @@ impl<'w, T: Element> SharedArray<'w, T> {
             (Some(_), BlockSize::Indefinite) => NO_BLOCKS,
             (Some(layout), _) => layout.block(),
         };
-        region.agree(world, Call::Layout { kind, len, block })?;
+        region.agree(world.core(), Call::Layout { kind, len, block })?;
         let me = world.my_pe();
         let layout = layout.ok_or_else(|| ErrorKind::BadShared {
             me,

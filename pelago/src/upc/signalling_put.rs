@@ -16,9 +16,9 @@ use super::semaphore::{COUNT, Semaphore};
 use super::shared_array::SharedArray;
 use crate::Region;
 use crate::array::view::View;
-use crate::base::element::Element;
-use crate::base::error::{ErrorKind, Result};
-use crate::base::signal_op::SignalOp;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::base::signal_op::SignalOp;
 
 impl Semaphore<'_> {
     /// Puts `source` to the elements from `index` on, on the PE that the semaphore has affinity to, and adds
@@ -105,7 +105,7 @@ impl Semaphore<'_> {
     fn signal<T: Element>(&self, operation: &'static str, array: &View<'_, T>, n: u64) -> Result<SignalOp> {
         self.check_count(operation, n)?;
         let words = self.set.words();
-        array.check_world(operation, words.world())?;
+        array.check_world(operation, words.world().core())?;
         let (pe, region) = (words.region().pe(self.owner), array.region());
         if region.len() <= self.owner || region.pe(self.owner) != pe {
             let reason = format!(

@@ -11,14 +11,14 @@
 //! Language Specifications 1.3, section 6.6.1 (`upc_notify`, `upc_wait`, `upc_barrier`).
 
 use crate::array::symmetric::Symmetric;
-use crate::base::error::{ErrorKind, Result};
-use crate::base::kind::ObjectKind;
-use crate::coll::symmetric_region::SymmetricRegion;
 use crate::team::Team;
 use crate::team::request::Request;
 use crate::team::space::Space;
 use crate::world::World;
 use crate::{Collective, Element, Pe};
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::base::kind::ObjectKind;
+use pelago_core::coll::symmetric_region::SymmetricRegion;
 use pelago_fabric::sync::{Ordering, fence};
 use std::cell::{Cell, RefCell};
 
@@ -96,7 +96,7 @@ impl World {
     /// If the heap has no space for its words.
     #[track_caller]
     pub fn split_barrier(&self) -> Result<SplitBarrier<'_>> {
-        SplitBarrier::new(self, &self.region, || self.alloc_zeroed_as(ObjectKind::SplitBarrier, 1))
+        SplitBarrier::new(self, &self.core().region, || self.alloc_zeroed_as(ObjectKind::SplitBarrier, 1))
     }
 }
 
@@ -201,7 +201,7 @@ impl<'w> SplitBarrier<'w> {
         let world = self.team.world();
         world.quiet();
         if self.is_world {
-            let Some(form) = world.barrier.begin_split() else {
+            let Some(form) = world.core().barrier.begin_split() else {
                 let reason = "another split-phase barrier is between notify and wait, or this PE has failed";
                 return Err(self.misuse(operation, reason));
             };
@@ -262,7 +262,7 @@ impl<'w> SplitBarrier<'w> {
 
     fn reopen(&self) {
         if let Some(form) = self.form.take() {
-            self.team.world().barrier.end_split(form);
+            self.team.world().core().barrier.end_split(form);
         }
     }
 

@@ -8,8 +8,8 @@
 
 use crate::Pe;
 use crate::array::view::View;
-use crate::base::element::Element;
-use crate::base::error::Result;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
 use pelago_fabric::sync::{Ordering, fence};
 
 /// The strict accesses of an array: see [`View::strict`].

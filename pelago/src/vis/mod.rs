@@ -19,13 +19,13 @@ pub use strided::{Shape, Strided};
 use crate::Pe;
 use crate::array::signal::Signal;
 use crate::array::view::{View, Way};
-use crate::base::element::Element;
-use crate::base::error::{ErrorKind, Result};
-use crate::endpoint::completion_counter::CompletionCounter;
-use crate::endpoint::parcel::Parcel;
-use crate::endpoint::{Endpoint, RemoteAddress};
-use crate::memory::route::Executor;
-use crate::memory::segment::Part;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::endpoint::completion_counter::CompletionCounter;
+use pelago_core::endpoint::parcel::Parcel;
+use pelago_core::endpoint::{Endpoint, RemoteAddress};
+use pelago_core::memory::route::Executor;
+use pelago_core::memory::segment::Part;
 use pelago_fabric::AtomicKind;
 use std::sync::Arc;
 
@@ -136,9 +136,9 @@ impl<T: Element> View<'_, T> {
         signal: Option<Signal<'_>>,
         counter: Option<&CompletionCounter>,
     ) {
-        if self.world().tally.is_on() {
+        if self.world().core().tally.is_on() {
             self.count_put(runs.elements());
-            self.world().tally.add(|counts| counts.atomics += u64::from(signal.is_some()));
+            self.world().core().tally.add(|counts| counts.atomics += u64::from(signal.is_some()));
         }
         let part = match self.way(operation, pe, 0) {
             Way::Mapped(part) => part,
@@ -171,7 +171,7 @@ impl<T: Element> View<'_, T> {
         runs: &impl Runs<T>,
         counter: Option<&CompletionCounter>,
     ) {
-        if self.world().tally.is_on() {
+        if self.world().core().tally.is_on() {
             self.count_get(runs.elements());
         }
         let part = match self.way(operation, pe, 0) {
@@ -213,7 +213,7 @@ impl<T: Element> View<'_, T> {
             // The target's processor executes its messages in their order.
             let is_in_order = plan.is_packed_whole
                 && word.pe == target.pe
-                && world.routes.executor(word.pe, AtomicKind::U64, |kind| endpoint.executes(kind))
+                && world.core().routes.executor(word.pe, AtomicKind::U64, |kind| endpoint.executes(kind))
                     == Executor::Target;
             let atomic = signal.op.atomic();
             // SAFETY: the caller guarantees that the runs and the signal's word were checked; the counter
@@ -221,11 +221,11 @@ impl<T: Element> View<'_, T> {
             unsafe {
                 if is_in_order {
                     self.issue_puts(endpoint, (pe, target), (runs, &plan), counter);
-                    world.start_atomic(endpoint, word, &atomic, std::ptr::null_mut(), Some(counter));
+                    world.core().start_atomic(endpoint, word, &atomic, std::ptr::null_mut(), Some(counter));
                 } else {
-                    let data = world.completions.open();
+                    let data = world.core().completions.open();
                     self.issue_puts(endpoint, (pe, target), (runs, &plan), &data);
-                    world.start_atomic_after(data, endpoint, word, atomic, Some(counter));
+                    world.core().start_atomic_after(data, endpoint, word, atomic, Some(counter));
                 }
             }
         };
@@ -277,7 +277,7 @@ impl<T: Element> View<'_, T> {
                     return self.start_put(target.operation, pe, run.index, source, Some(counter));
                 }
                 if !parcel.has_room(run.bytes()) {
-                    self.world().send_parcel(endpoint, target, parcel.take(), counter);
+                    self.world().core().send_parcel(endpoint, target, parcel.take(), counter);
                 }
                 let offset_bytes = target.offset_bytes + run.index * size_of::<T>();
                 parcel.add_source(offset_bytes, source.as_ptr().cast(), run.bytes());
@@ -285,7 +285,7 @@ impl<T: Element> View<'_, T> {
         });
         if !parcel.is_empty() {
             // SAFETY: the caller guarantees that the runs stay valid, from which the parcel was made.
-            unsafe { self.world().send_parcel(endpoint, target, parcel, counter) };
+            unsafe { self.world().core().send_parcel(endpoint, target, parcel, counter) };
         }
     }
 
@@ -307,7 +307,7 @@ impl<T: Element> View<'_, T> {
                     return self.start_get(target.operation, pe, run.index, into, Some(counter));
                 }
                 if !parcel.has_room(run.bytes()) {
-                    self.world().send_parcel(endpoint, target, parcel.take(), counter);
+                    self.world().core().send_parcel(endpoint, target, parcel.take(), counter);
                 }
                 let offset_bytes = target.offset_bytes + run.index * size_of::<T>();
                 parcel.add_home(offset_bytes, run.start.cast(), run.bytes());
@@ -315,7 +315,7 @@ impl<T: Element> View<'_, T> {
         });
         if !parcel.is_empty() {
             // SAFETY: the caller guarantees that the runs stay valid, from which the parcel was made.
-            unsafe { self.world().send_parcel(endpoint, target, parcel, counter) };
+            unsafe { self.world().core().send_parcel(endpoint, target, parcel, counter) };
         }
     }
 
@@ -330,7 +330,7 @@ impl<T: Element> View<'_, T> {
     ) {
         match counter {
             Some(counter) => start(counter),
-            None => self.world().track((operation, pe), is_enough, start),
+            None => self.world().core().track((operation, pe), is_enough, start),
         }
     }
 
@@ -364,7 +364,7 @@ impl<T: Element> View<'_, T> {
     ) -> Result<()> {
         self.check_pe(operation, pe)?;
         if let Some(signal) = signal {
-            signal.words.check_world(operation, self.world())?;
+            signal.words.check_world(operation, self.world().core())?;
             signal.words.check(operation, pe, signal.index, 1)?;
         }
         self.check(operation, pe, index, 0)

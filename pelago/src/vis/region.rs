@@ -7,9 +7,9 @@ use crate::Pe;
 use crate::array::nb::Region;
 use crate::array::signal::Signal;
 use crate::array::view::View;
-use crate::base::element::Element;
-use crate::base::error::Result;
-use crate::base::signal_op::SignalOp;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::Result;
+use pelago_core::base::signal_op::SignalOp;
 use std::ops::Range;
 
 impl<'scope> Region<'scope> {

@@ -12,11 +12,11 @@ use crate::Pe;
 use crate::array::nb::Transfer;
 use crate::array::signal::Signal;
 use crate::array::view::View;
-use crate::base::element::Element;
-use crate::base::error::{ErrorKind, Result};
-use crate::base::signal_op::SignalOp;
-use crate::endpoint::completion_counter::CompletionCounter;
-use crate::memory::segment::Part;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::base::signal_op::SignalOp;
+use pelago_core::endpoint::completion_counter::CompletionCounter;
+use pelago_core::memory::segment::Part;
 use std::slice;
 
 /// The elements that a strided put or get moves: `count` blocks of `block` elements each. Strides count from

@@ -8,10 +8,10 @@ use crate::Pe;
 use crate::array::nb::Transfer;
 use crate::array::signal::Signal;
 use crate::array::view::View;
-use crate::base::element::Element;
-use crate::base::error::{ErrorKind, Result};
-use crate::base::signal_op::SignalOp;
-use crate::endpoint::completion_counter::CompletionCounter;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::base::signal_op::SignalOp;
+use pelago_core::endpoint::completion_counter::CompletionCounter;
 use std::ops::Range;
 
 /// The local side of a vector transfer, as a list of stretches of memory.

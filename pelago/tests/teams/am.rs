@@ -384,10 +384,10 @@ fn endpoints_one_after_the_other(world: &World) {
 /// Messages with the number of executed messages are lost, so that windows close; a PE that waits for space
 /// asks for the number, and continues.
 #[test]
-fn lost_words_of_progress_are_made_good() {
+fn lost_window_reports_are_made_good() {
     let each = 150;
     common::over_seeds(3, |world| {
-        world.lose_words_of_progress(12);
+        pelago::testing::lose_window_reports(world, 12);
         let count = AtomicU64::new(0);
         let mut handlers = Handlers::new();
         let take = handlers.add("take", |_| {

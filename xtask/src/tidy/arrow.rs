@@ -9,9 +9,10 @@ use super::Finding;
 use crate::workspace::Package;
 
 /// The layers from the ground up; crates of one layer do not know each other.
-const LAYERS: [&[&str]; 6] = [
+const LAYERS: [&[&str]; 7] = [
     &["pelago-boot", "pelago-derive", "pelago-fabric", "pelago-schedule", "xtask"],
     &["pelago-fabric-testkit"],
+    &["pelago-core"],
     &["pelago"],
     &["pelago-apps", "pelago-shmem"],
     &["pelago-bench"],
@@ -84,6 +85,8 @@ mod tests {
             ("pelago-schedule", "pelago"),
             ("pelago-fabric", "pelago-fabric-testkit"),
             ("pelago-fabric-testkit", "pelago"),
+            ("pelago-core", "pelago"),
+            ("pelago-core", "pelago-derive"),
             ("pelago", "pelago-apps"),
             ("pelago-apps", "pelago-cli"),
             ("pelago-apps", "pelago-bench"),

@@ -1,0 +1,66 @@
+//! Agreement records: the values that the members of a team send each other in one exchange, and the codes
+//! that tell calls apart.
+//!
+//! Invariant: calls of different kinds have different first words: those of `agree` are small, those that
+//! make teams and spaces begin at 2^32, and those that move data, which are compared with checks on, at 2^33.
+
+use crate::base::call::Call;
+use crate::coll::call;
+use crate::coll::reduction::Combiner;
+
+/// Words of an agreement record that tell which objects were dropped.
+pub const AGREEMENT_DROPPED_WORDS: usize = 4;
+/// Words that the members exchange at once.
+pub const AGREEMENT_WORDS: usize = 4 + AGREEMENT_DROPPED_WORDS;
+/// The words that a member sends to the others in one exchange.
+pub type AgreementRecord = [u64; AGREEMENT_WORDS];
+/// A call that makes a team or a space, with two words that each member sends about itself.
+#[derive(Clone, Copy)]
+pub struct Birth {
+    pub operation: &'static str,
+    pub words: [u64; 2],
+}
+
+/// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its place,
+/// counted from a number that no other call has.
+const BIRTHS: [&str; 15] = [
+    "split_strided",
+    "split_list",
+    "split_2d",
+    "split_3d",
+    "split_by",
+    "space",
+    "collect",
+    "an exchange of lengths",
+    REDUCE,
+    "broadcast_to_others",
+    "a common place",
+    "serve",
+    "the end of serve",
+    "a barrier of active messages",
+    "atomic_domain",
+];
+/// The reduction of a distributed array: the fourth word holds the code of the combiner.
+pub const REDUCE: &str = "reduce of a distributed array";
+const FIRST_BIRTH: u64 = 1 << 32;
+
+impl Birth {
+    pub fn code(&self) -> u64 {
+        let place = BIRTHS.iter().position(|&name| name == self.operation);
+        FIRST_BIRTH + place.expect("every call that makes a team is in the table") as u64
+    }
+}
+
+/// The name and arguments of a member's call, for messages.
+pub fn describe(record: &AgreementRecord) -> String {
+    let &[code, a, b, c, ..] = record;
+    let birth = code.checked_sub(FIRST_BIRTH).and_then(|place| BIRTHS.get(place as usize));
+    birth
+        .map(|&name| match Combiner::describe(c).filter(|_| name == REDUCE) {
+            Some(combiner) => format!("{name} ({combiner})"),
+            None => name.to_owned(),
+        })
+        .or_else(|| call::describe([code, a, b, c]))
+        .or_else(|| Call::from_words([code, a, b]).map(|call| call.to_string()))
+        .unwrap_or_else(|| "something else".to_owned())
+}

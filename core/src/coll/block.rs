@@ -1,0 +1,216 @@
+//! The layout of a team's block in the pool of each member.
+//!
+//! ```text
+//! | begun | meeting | staging slots | kinds | started | agreements | pages of the staging slots | exchange |
+//! | slots | acknowledgements | staging buffers |
+//! ```
+//! The first seven are for direct operations between members that map each other: all of the team, or those
+//! of one node of it. The next three are for schedules over whatever carries puts. Staging buffers are there
+//! in jobs with a network only: see `staging`. The kinds tell agreements from users' operations, as `started`
+//! does, the number of schedules that the member has started, and `agreements`, the number of agreements that
+//! it has begun in a team whose members do not all map each other. All zero bytes are a valid start. A slot
+//! is a synchronisation word with a mailbox:
+//!
+//! ```text
+//! | word: 8 | announced place: 8 | mailbox: 240, or the length of the announced place |
+//! ```
+
+use super::schedule::MAILBOX_BYTES;
+use super::{staging, sync_memory};
+use crate::Pe;
+use crate::coll::agreement_record::AGREEMENT_WORDS;
+use crate::coll::symmetric_region::Bases;
+use crate::coll::team::{BlockKind, TeamCore};
+use crate::coll::teams::Teams;
+use crate::memory::segment::Memory;
+use pelago_fabric::CORRUPT_REMEDY;
+use pelago_fabric::shm::flags::{Meeting, Stamp};
+use pelago_fabric::sync::Ordering;
+
+/// How a block is aligned.
+pub const ALIGN_BYTES: usize = 4096;
+/// Staging slots of a member, used in turn.
+pub const BOARDS: usize = 8;
+/// Bytes of data that a staging slot itself holds, beside its stamp.
+pub const STAGING_SLOT_BYTES: usize = 56;
+/// Bytes of data that its page holds.
+pub const PAGE_BYTES: usize = 1024;
+
+const MEETING_OFFSET: usize = 64;
+const BOARDS_OFFSET: usize = 256;
+const KINDS_OFFSET: usize = 768;
+const STARTED_OFFSET: usize = KINDS_OFFSET + BOARDS * size_of::<Stamp>();
+const AGREEMENTS_OFFSET: usize = STARTED_OFFSET + size_of::<Stamp>();
+const PAGES_OFFSET: usize = 1024;
+const EXCHANGE_OFFSET: usize = PAGES_OFFSET + BOARDS * PAGE_BYTES;
+/// Bytes that a member sends in an exchange: an agreement record, and how many calls it has begun in two
+/// levels.
+pub const SAID_BYTES: usize = AGREEMENT_WORDS * 8 + 8;
+const SLOT_BYTES: usize = 16 + MAILBOX_BYTES;
+
+const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= BOARDS_OFFSET);
+const _: () = assert!(BOARDS_OFFSET + BOARDS * 64 <= KINDS_OFFSET);
+const _: () = assert!(AGREEMENTS_OFFSET + size_of::<Stamp>() <= PAGES_OFFSET);
+
+/// Size of a block for a team of `n`, with staging buffers or without.
+pub fn bytes((kind, has_staging): BlockKind, n: usize) -> usize {
+    staging_offset(n, sync_memory::slots(kind, n)) + if has_staging { staging::bytes(n) } else { 0 }
+}
+
+/// Where the staging buffers lie.
+pub fn staging_offset(n: usize, slots: usize) -> usize {
+    (acknowledgements_offset(n, slots) + 8 * n).next_multiple_of(64)
+}
+
+/// Where the agreement records of an exchange arrive, by rank, in bytes from the block's start. Two areas are
+/// used in turn: no member begins the exchange after the next one before all members have begun the next one,
+/// and so have read this one.
+pub fn exchange_offset(n: usize, exchange: u64) -> usize {
+    EXCHANGE_OFFSET + (exchange % 2) as usize * n * SAID_BYTES
+}
+
+/// Where this PE's own agreement record of an exchange lies until it is over.
+pub fn own_notice_offset(n: usize, exchange: u64) -> usize {
+    EXCHANGE_OFFSET + (2 * n + (exchange % 2) as usize) * SAID_BYTES
+}
+
+fn slots_offset(n: usize) -> usize {
+    (EXCHANGE_OFFSET + (2 * n + 2) * SAID_BYTES).next_multiple_of(256)
+}
+
+/// Where the word of a slot lies.
+pub fn word_offset(n: usize, index: usize) -> usize {
+    slots_offset(n) + index * SLOT_BYTES
+}
+
+/// Where the place that the signal of a slot announces lies, and its length, which is stored in place of the
+/// mailbox's data. The two words follow each other.
+pub fn announced_offsets(n: usize, index: usize) -> [usize; 2] {
+    [word_offset(n, index) + 8, mailbox_offset(n, index)]
+}
+
+/// Where the mailbox of a slot lies.
+pub fn mailbox_offset(n: usize, index: usize) -> usize {
+    word_offset(n, index) + 16
+}
+
+fn acknowledgements_offset(n: usize, slots: usize) -> usize {
+    slots_offset(n) + slots * SLOT_BYTES
+}
+
+/// The word in which a member acknowledges the signals of this PE that it has consumed.
+pub fn acknowledgement_offset(n: usize, slots: usize, rank: usize) -> usize {
+    acknowledgements_offset(n, slots) + 8 * rank
+}
+
+/// A staging slot: the place where a member shows its data to the others in a direct operation.
+pub struct StagingSlot {
+    /// The operation in which it is shown; written last.
+    pub stamp: *const Stamp,
+    /// Up to 56 bytes.
+    pub inline: *mut u8,
+    /// Up to 1 KiB.
+    pub page: *mut u8,
+}
+
+impl Teams {
+    /// The offsets of the members' blocks, which are `bytes` long, as received from the members. Ends the job
+    /// if a block lies outside its member's pool.
+    pub fn checked_blocks(&self, told: impl Iterator<Item = (Pe, u64)>, bytes: usize) -> Bases {
+        Bases::of(told.map(|(pe, offset)| self.checked_block(pe, offset as usize, bytes)).collect())
+    }
+
+    pub fn checked_block(&self, pe: Pe, offset_bytes: usize, bytes: usize) -> usize {
+        let (start, end) = (self.memory.heap_bytes(), self.memory.region_bytes());
+        let fits = offset_bytes >= start && end.checked_sub(offset_bytes).is_some_and(|room| bytes <= room);
+        if !fits || !offset_bytes.is_multiple_of(ALIGN_BYTES) {
+            let me = self.my_pe();
+            self.fail(&format!(
+                "PE {me}: PE {pe} has announced a block of {bytes} bytes of a team or space at byte \
+                 {offset_bytes} of its memory, whose pool is {start} to {end}. {CORRUPT_REMEDY}"
+            ));
+        }
+        offset_bytes
+    }
+}
+
+impl TeamCore {
+    /// The direct operation that a member has begun last, by its own word.
+    #[inline(always)]
+    pub fn begun(&self, rank: usize) -> &Stamp {
+        // SAFETY: the block of each member is mapped there (direct operations are only for such teams), and
+        // begins with this word, which is accessed as an atomic only.
+        unsafe { &*self.starts.0[rank].cast::<Stamp>() }
+    }
+
+    /// The same of this PE.
+    #[inline(always)]
+    pub fn own_begun(&self) -> &Stamp {
+        // SAFETY: the own block is mapped there, and begins with this word.
+        unsafe { &*self.own.0.cast::<Stamp>() }
+    }
+
+    /// The last agreement of a member among the direct operations whose numbers are equal to this one modulo
+    /// [`BOARDS`].
+    pub fn agreed(&self, rank: usize, operation: u64) -> &Stamp {
+        let offset = KINDS_OFFSET + operation as usize % BOARDS * size_of::<Stamp>();
+        // SAFETY: the block of each member is mapped there, and has this word, accessed as an atomic only.
+        unsafe { &*self.starts.0[rank].add(offset).cast::<Stamp>() }
+    }
+
+    /// How many schedules a member has started.
+    pub fn started(&self, rank: usize) -> &Stamp {
+        // SAFETY: the block of each member is mapped there, and has this word, accessed as an atomic only.
+        unsafe { &*self.starts.0[rank].add(STARTED_OFFSET).cast::<Stamp>() }
+    }
+
+    /// How many agreements of a larger team, of which this one is the part on a node, a member has begun; 0
+    /// if there is none.
+    pub fn agreements(&self, rank: usize) -> &Stamp {
+        // SAFETY: the block of each member is mapped there, and has this word, accessed as an atomic only.
+        unsafe { &*self.starts.0[rank].add(AGREEMENTS_OFFSET).cast::<Stamp>() }
+    }
+
+    /// Says that this PE begins an agreement of this team, whose members do not all map each other.
+    pub fn agrees(&self, memory: &Memory, number: u64) {
+        // SAFETY: this PE's block is mapped there, and has this word, accessed as an atomic only.
+        unsafe { &*self.own_start(memory).add(AGREEMENTS_OFFSET).cast::<Stamp>() }.raise(number);
+        self.agreed_last.store(number, Ordering::Relaxed);
+    }
+
+    /// Where the members of an oversubscribed team meet: in the first one's block.
+    pub fn meeting(&self) -> &Meeting {
+        // SAFETY: the first member's block is mapped there, a meeting lies at this offset, made of atomics
+        // for which all zero bytes are valid.
+        unsafe { &*self.starts.0[0].add(MEETING_OFFSET).cast::<Meeting>() }
+    }
+
+    /// The staging slot of a member for a direct operation.
+    #[inline(always)]
+    pub fn staging_slot(&self, rank: usize, operation: u64) -> StagingSlot {
+        // SAFETY: the block of each member is mapped there.
+        unsafe { board_in(self.starts.0[rank], operation) }
+    }
+
+    /// This PE's staging slot for a direct operation.
+    #[inline(always)]
+    pub fn own_staging_slot(&self, operation: u64) -> StagingSlot {
+        // SAFETY: this PE's block is mapped there.
+        unsafe { board_in(self.own.0, operation) }
+    }
+}
+
+/// The staging slot for a direct operation in the block that begins there.
+///
+/// # Safety
+/// A member's block begins there.
+#[inline(always)]
+unsafe fn board_in(start: *mut u8, operation: u64) -> StagingSlot {
+    let turn = operation as usize % BOARDS;
+    // SAFETY: the staging slots and pages of a block lie at these offsets.
+    unsafe {
+        let stamp = start.add(BOARDS_OFFSET + turn * 64);
+        let page = start.add(PAGES_OFFSET + turn * PAGE_BYTES);
+        StagingSlot { stamp: stamp.cast(), inline: stamp.add(8), page }
+    }
+}

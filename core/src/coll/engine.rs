@@ -1,0 +1,693 @@
+//! The engine: runs the schedules of collective operations, many at once, on whatever carries puts.
+//!
+//! Invariant: an operation moves only in `drive`, which every wait of this PE calls while anything
+//! is under way here, so that PEs that wait for different things serve each other. Steps begin in their
+//! order; one that cannot go on stays where it is and is tried again.
+
+mod transfer;
+
+use super::announced::Announced;
+use super::block;
+use super::reduction::Combiner;
+use super::schedule::{Buffer, Place, Rank, Remote, Slot, Step};
+use super::select::{Preferences, preferences};
+use super::sync_memory::{self, ANNOUNCES, Chore, Lease, Mark, Plan, SyncCounts, SyncMemory};
+use crate::Pe;
+use crate::base::awaited::Awaited;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::locked::{locked, try_locked};
+use crate::coll::symmetric_region::Bases;
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
+use crate::endpoint::RemoteAddress;
+use crate::endpoint::completion_counter::CompletionCounter;
+use crate::job::Job;
+use crate::job::callback::{self, Callback};
+use crate::memory::route::Route;
+use crate::memory::usage::{InUse, Usage};
+use pelago_boot::{CollFormKind, Settings, SyncMemoryKind};
+use pelago_fabric::copy;
+use pelago_fabric::shm::doorbell::Cause;
+use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Looks of an operation that cannot go on between two questions whether a member agrees meanwhile, or the
+/// other way round.
+const LOOKS_PER_KIND_CHECK: u32 = 64;
+
+/// The state of this PE's collective operations, for all teams.
+pub struct Collectives {
+    /// Changes with each step of an operation.
+    moves: AtomicU64,
+    prefers_direct: bool,
+    is_checked: bool,
+    frees_at_barrier: bool,
+    /// Operations whose source and target overlap are accepted; the contents that they leave there are
+    /// unspecified.
+    bears_overlap: AtomicBool,
+    preferences: Preferences,
+    pub running: Mutex<Running>,
+}
+
+#[derive(Default)]
+pub struct Running {
+    requests: Vec<Request>,
+    /// Teams whose synchronisation memory has something to do.
+    restless: Vec<Arc<TeamCore>>,
+}
+
+impl Collectives {
+    /// # Errors
+    /// If the settings name an algorithm that does not exist.
+    pub fn new(settings: &Settings) -> Result<Collectives> {
+        Ok(Collectives {
+            moves: AtomicU64::new(0),
+            prefers_direct: settings.coll_form == CollFormKind::Auto,
+            is_checked: settings.check,
+            frees_at_barrier: settings.sync_memory == SyncMemoryKind::Barrier,
+            bears_overlap: AtomicBool::new(false),
+            preferences: preferences(settings)?,
+            running: Mutex::default(),
+        })
+    }
+
+    /// Whether blocking operations take their direct forms where there are any.
+    #[inline]
+    pub fn prefers_direct(&self) -> bool {
+        self.prefers_direct
+    }
+
+    /// From now on sources and targets may overlap, unless calls are checked.
+    pub fn bear_overlap(&self) {
+        self.bears_overlap.store(!self.is_checked, Ordering::Relaxed);
+    }
+
+    /// Whether sources and targets may overlap.
+    pub fn bears_overlap(&self) -> bool {
+        self.bears_overlap.load(Ordering::Relaxed)
+    }
+
+    /// Whether members compare their calls.
+    #[inline]
+    pub fn are_checked(&self) -> bool {
+        self.is_checked
+    }
+
+    /// Whether direct operations have nothing to do but themselves.
+    pub fn are_plain(&self) -> bool {
+        self.prefers_direct && !self.is_checked && !self.frees_at_barrier
+    }
+
+    /// Whether a team of this many members meets at a counter, and whether a direct operation has no other
+    /// work to do.
+    pub fn manners(&self, job: &Job, n: usize) -> (bool, bool) {
+        (job.meets_at_counter(n), self.are_plain() && !job.tally.is_on())
+    }
+
+    /// Whether barriers free the memory that operations synchronise on.
+    pub fn frees_at_barrier(&self) -> bool {
+        self.frees_at_barrier
+    }
+
+    pub fn preferences(&self) -> &Preferences {
+        &self.preferences
+    }
+
+    /// A number that changes when an operation moves.
+    pub fn moves(&self) -> u64 {
+        self.moves.load(Ordering::Relaxed)
+    }
+
+    fn running(&self) -> MutexGuard<'_, Running> {
+        locked(&self.running)
+    }
+}
+
+/// The state that a member keeps of a team for scheduled operations.
+#[derive(Debug)]
+pub struct TeamEngine {
+    memory: SyncMemory,
+    /// Ranks that the layout of the block is for; more than the team's, once it has shrunk.
+    pub block_ranks: usize,
+    slots: usize,
+    /// Operations started, and admitted to the memory.
+    started: u64,
+    admitted: u64,
+    /// Scratch memory that no operation uses: offset in the region and size, in bytes.
+    scratch: Vec<(usize, usize)>,
+}
+
+impl TeamEngine {
+    pub fn new(kind: SyncMemoryKind, n: usize, me: Rank) -> TeamEngine {
+        TeamEngine {
+            memory: SyncMemory::new(sync_memory::reuse(kind), n, me),
+            block_ranks: n,
+            slots: sync_memory::slots(kind, n),
+            started: 0,
+            admitted: 0,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The engine of the first `n` members, when nothing is under way.
+    pub fn shrunk(&mut self, n: usize) -> TeamEngine {
+        TeamEngine { memory: self.memory.shrunk(n), scratch: std::mem::take(&mut self.scratch), ..*self }
+    }
+
+    /// All members have passed a barrier of the team, with nothing under way on it.
+    /// The last `own_arrays` arrays, the barrier has used for itself.
+    pub fn barrier_passed(&mut self, own_arrays: usize) {
+        self.memory.barrier_passed(own_arrays);
+    }
+
+    /// The members, of `n`, whose next signal belongs to an agreement and has come.
+    pub fn agreeing(&self, n: usize, word_at: &dyn Fn(usize) -> u64) -> Vec<Rank> {
+        self.memory.agreeing(n, word_at)
+    }
+
+    pub fn sync_counts(&self) -> SyncCounts {
+        self.memory.counts()
+    }
+}
+
+/// The memory that an operation works on.
+#[derive(Clone)]
+pub struct Operands {
+    pub source: *const u8,
+    pub source_bytes: usize,
+    pub target: *mut u8,
+    pub target_bytes: usize,
+    /// Where the members' targets lie in their regions, by rank.
+    pub target_bases: Bases,
+    pub combiner: Option<Combiner>,
+}
+
+impl Operands {
+    /// Those of an operation without data.
+    pub fn none() -> Operands {
+        let (source, target) = (std::ptr::null(), std::ptr::null_mut());
+        let target_bases = Bases::Same(0);
+        Operands { source, source_bytes: 0, target, target_bytes: 0, target_bases, combiner: None }
+    }
+}
+
+// SAFETY: addresses of symmetric memory, accessed through opaque copies only, which the caller that starts an
+// operation keeps until it is over.
+unsafe impl Send for Operands {}
+// SAFETY: as for `Send`: the memory behind them is accessed through opaque copies only.
+unsafe impl Sync for Operands {}
+
+/// The progress of an operation, for the threads that wait for it.
+#[derive(Debug, Default)]
+pub struct Progress {
+    is_done: AtomicBool,
+    /// The PE whose signal, or consent to another one, the next step needs, counted from 1; 0 if none.
+    awaits: AtomicU32,
+}
+
+impl Progress {
+    /// The PE that the operation waits for, when it was driven last.
+    pub fn awaits(&self) -> Option<Pe> {
+        (self.awaits.load(Ordering::Relaxed) as Pe).checked_sub(1)
+    }
+
+    pub fn is_done(&self) -> bool {
+        // SYNC POINT collective: acquires the stores of the operation.
+        self.is_done.load(Ordering::Acquire)
+    }
+}
+
+/// A put whose data are under way and whose signal comes after them.
+struct Following {
+    data: CompletionCounter,
+    to: Rank,
+    mark: Mark,
+}
+
+/// An operation under way.
+struct Request {
+    team: Arc<TeamCore>,
+    operation: &'static str,
+    /// Its place in the order of the team's operations.
+    number: u64,
+    plan: Arc<Plan>,
+    operands: Operands,
+    scratch: Option<(usize, usize)>,
+    lease: Option<Lease>,
+    /// The next step.
+    at: usize,
+    /// How often it could not go on.
+    looks: u32,
+    /// The values that the awaited signals have announced.
+    announced: Vec<Announced>,
+    transfers: Option<CompletionCounter>,
+    /// Counts puts with signals, if they are one operation and their sources are in use.
+    sources: Option<CompletionCounter>,
+    following: Vec<Following>,
+    progress: Arc<Progress>,
+    /// Keeps the arrays from being reclaimed.
+    _usages: [Option<InUse>; 2],
+}
+
+impl Teams {
+    /// Starts a scheduled operation of a team.
+    ///
+    /// # Errors
+    /// If the pool has no room for its scratch memory.
+    ///
+    /// # Safety
+    /// The operands match the plan's shape: source and target have that many bytes, valid and left alone
+    /// until the operation is over on every member; those of a plan that announces its source lie in this
+    /// PE's region.
+    pub unsafe fn start_collective(
+        &self,
+        team: &Arc<TeamCore>,
+        operation: &'static str,
+        plan: &Arc<Plan>,
+        operands: Operands,
+        usages: [Option<Arc<Usage>>; 2],
+    ) -> Result<Arc<Progress>> {
+        callback::forbid(self, operation);
+        let progress = Arc::new(Progress::default());
+        let mut running = self.collectives.running();
+        let scratch = self.take_scratch(team, operation, plan.schedule.scratch_bytes)?;
+        let number = {
+            let mut engine = team.engine();
+            engine.started += 1;
+            engine.started
+        };
+        if team.is_mapped() {
+            team.started(team.my_rank()).raise(number);
+        }
+        running.requests.push(Request {
+            team: Arc::clone(team),
+            operation,
+            number,
+            plan: Arc::clone(plan),
+            operands,
+            scratch,
+            lease: None,
+            at: 0,
+            looks: 0,
+            announced: Vec::new(),
+            transfers: None,
+            sources: None,
+            following: Vec::new(),
+            progress: Arc::clone(&progress),
+            _usages: usages.map(|usage| usage.map(Usage::begin)),
+        });
+        self.active_operations.fetch_add(1, Ordering::Relaxed);
+        drop(running);
+        self.drive();
+        Ok(progress)
+    }
+
+    /// A block of scratch memory of at least `bytes` bytes: its offset in the heap, and its size. `None` for
+    /// 0 bytes.
+    pub fn take_scratch(
+        &self,
+        team: &TeamCore,
+        operation: &'static str,
+        bytes: usize,
+    ) -> Result<Option<(usize, usize)>> {
+        if bytes == 0 {
+            return Ok(None);
+        }
+        let mut engine = team.engine();
+        let fitting = engine.scratch.iter().enumerate().filter(|(_, block)| block.1 >= bytes);
+        if let Some((at, _)) = fitting.min_by_key(|(_, block)| block.1) {
+            return Ok(Some(engine.scratch.swap_remove(at)));
+        }
+        let size = bytes.next_power_of_two();
+        let me = self.my_pe();
+        let block = self.pool_alloc(size);
+        // The others start this operation: without this PE they would wait for ever.
+        let Some(offset) = block else {
+            let error: crate::Error =
+                ErrorKind::PoolExhausted { me, operation, pe: me, asked_bytes: size }.into();
+            self.fail(&error.to_string())
+        };
+        team.keep_block((offset, size));
+        Ok(Some((offset, size)))
+    }
+
+    /// Gives a block of scratch memory back.
+    pub fn give_scratch(&self, team: &TeamCore, scratch: Option<(usize, usize)>) {
+        team.engine().scratch.extend(scratch);
+    }
+
+    /// Moves all collective operations of this PE as far as they can go now. `false` if this thread has
+    /// moved none: another thread moves them, or a quiet is under way.
+    #[track_caller]
+    pub fn drive(&self) -> bool {
+        if self.net.as_ref().is_some_and(|net| net.is_quieting()) {
+            // Operations under way complete without this, and a caller that waits for them must not start
+            // more.
+            return false;
+        }
+        let Some(mut running) = try_locked(&self.collectives.running) else { return false };
+        let Running { requests, restless } = &mut *running;
+        requests.retain_mut(|request| {
+            let is_over = request.advance(self);
+            if is_over && !restless.iter().any(|team| Arc::ptr_eq(team, &request.team)) {
+                restless.push(Arc::clone(&request.team));
+            }
+            !is_over
+        });
+        let mut teams: Vec<Arc<TeamCore>> = restless.clone();
+        for request in requests.iter() {
+            if !teams.iter().any(|team| Arc::ptr_eq(team, &request.team)) {
+                teams.push(Arc::clone(&request.team));
+            }
+        }
+        teams.iter().for_each(|team| self.do_chores(team));
+        restless.retain(|team| !team.engine().memory.is_at_rest());
+        self.active_operations.store((requests.len() + restless.len()) as u32, Ordering::Relaxed);
+        true
+    }
+
+    /// Makes the progress that the synchronisation memory of a team needs.
+    fn do_chores(&self, team: &TeamCore) {
+        let mut engine = team.engine();
+        let (ranks, slots) = (engine.block_ranks, engine.slots);
+        let own = team.own_start(&self.memory);
+        // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
+        let word = |offset: usize| unsafe { &*own.add(offset).cast::<AtomicU64>() };
+        for rank in engine.memory.waits_for_acknowledgement() {
+            // SYNC POINT acknowledgement: acquires that the receiver is done with the slots.
+            let heard = word(block::acknowledgement_offset(ranks, slots, rank)).load(Ordering::Acquire);
+            engine.memory.hear(rank, heard);
+            // A signal from it counts as well, although this PE may not be ready to take the signal.
+            for index in SyncMemory::pair_slots(rank) {
+                let heard = word(block::word_offset(ranks, index)).load(Ordering::Acquire);
+                engine.memory.hear_early(rank, index, heard);
+            }
+        }
+        // SYNC POINT mark: acquires that the member has begun to free the array.
+        let word_at = |index| word(block::word_offset(ranks, index)).load(Ordering::Acquire);
+        for chore in engine.memory.chores(&word_at) {
+            self.collectives.moves.fetch_add(1, Ordering::Relaxed);
+            let (to, offset, value) = match chore {
+                Chore::Mark { to, mark } => (to, block::word_offset(ranks, mark.index), mark.word),
+                Chore::Acknowledge { to, word } => {
+                    (to, block::acknowledgement_offset(ranks, slots, team.my_rank()), word)
+                }
+            };
+            self.write_word_at_once(team.pe(to), team.base(to) + offset, value);
+        }
+    }
+
+    /// As `write_word`, and waits until the word is there, unless words come in order: the next one for the
+    /// same place must not arrive before.
+    fn write_word_at_once(&self, pe: Pe, offset_bytes: usize, value: u64) {
+        const OPERATION: &str = "collective";
+        if self.routes.to(pe) != Route::Net || self.net_endpoint().signals(0) {
+            return self.write_word(pe, offset_bytes, value, OPERATION);
+        }
+        let (target, word) = (RemoteAddress { operation: OPERATION, pe, offset_bytes }, value.to_ne_bytes());
+        self.track((OPERATION, pe), CompletionCounter::is_done, |counter| {
+            // SAFETY: the word lies in the region; `track` does not return before the put is complete.
+            unsafe { self.net_endpoint().put(self, target, word.as_ptr(), word.len(), Some(counter)) };
+        });
+    }
+
+    /// Writes a word of another PE's region, after all that this PE has written there by stores, and wakes it
+    /// if it sleeps.
+    fn write_word(&self, pe: Pe, offset_bytes: usize, value: u64, operation: &'static str) {
+        if self.routes.to(pe) == Route::Net {
+            let (net, target) = (self.net_endpoint(), RemoteAddress { operation, pe, offset_bytes });
+            let word = value.to_ne_bytes();
+            // SAFETY: the word lies in the region, aligned; without a counter the source is free when this
+            // returns.
+            unsafe {
+                match net.signals(0) {
+                    true => net.set_word(self, target, value),
+                    false => net.put(self, target, word.as_ptr(), word.len(), None),
+                }
+            }
+            return;
+        }
+        // SAFETY: the word lies in the region, aligned, and is accessed as an atomic only.
+        let word = unsafe { &*self.memory.heap(pe).add(offset_bytes).cast::<AtomicU64>() };
+        // SYNC POINT mark: releases the earlier stores and loads of this PE.
+        // SYNC POINT acknowledgement: likewise.
+        word.store(value, Ordering::Release);
+        // SYNC POINT doorbell: orders the change before the look at the sleepers.
+        fence(Ordering::SeqCst);
+        if self.memory.header().sleepers.any() {
+            let doorbell = &self.memory.near_block(pe).doorbell;
+            doorbell.ring(Cause::Data);
+            doorbell.ring(Cause::Meeting);
+        }
+    }
+
+    /// Whether no operation is under way on a team here, and nothing is to be done for its memory.
+    pub fn is_at_rest(&self, team: &Arc<TeamCore>) -> bool {
+        callback::forbid(self, "an end of operations under way");
+        let running = self.collectives.running();
+        !running.requests.iter().any(|request| Arc::ptr_eq(&request.team, team))
+            && !running.restless.iter().any(|restless| Arc::ptr_eq(restless, team))
+    }
+
+    /// Completes the operations under way here, whether a thread waits for them or not: other PEs may need
+    /// them.
+    #[track_caller]
+    pub fn finish_collectives(&self) {
+        if self.has_active_operations() {
+            callback::forbid(self, "an end of operations under way");
+            let awaited = Awaited::Collective { operation: "the end of the job", pe: None };
+            self.wait(awaited, || !self.has_active_operations());
+        }
+    }
+}
+
+impl Request {
+    /// Goes on as far as it can; whether it is over.
+    fn advance(&mut self, world: &Teams) -> bool {
+        let team = Arc::clone(&self.team);
+        let mut engine = team.engine();
+        if self.lease.is_none() {
+            if engine.admitted + 1 != self.number {
+                return false;
+            }
+            self.lease = engine.memory.admit(&self.plan);
+            if self.lease.is_none() {
+                return false;
+            }
+            engine.admitted += 1;
+            world.collectives.moves.fetch_add(1, Ordering::Relaxed);
+        }
+        self.follow(world, &engine);
+        let plan = Arc::clone(&self.plan);
+        while let Some(step) = plan.schedule.steps.get(self.at) {
+            if !self.perform(world, &mut engine, step) {
+                let awaited = match *step {
+                    Step::Wait { of: rank, .. }
+                    | Step::Put { to: rank, .. }
+                    | Step::Signal { to: rank, .. } => self.team.pe(rank) + 1,
+                    _ => 0,
+                };
+                self.progress.awaits.store(awaited as u32, Ordering::Relaxed);
+                self.looks = self.looks.wrapping_add(1);
+                if self.looks.is_multiple_of(LOOKS_PER_KIND_CHECK) {
+                    self.check_kinds(world, &engine);
+                }
+                return false;
+            }
+            let lease = self.lease.as_ref().expect("it is admitted");
+            for &wait in &plan.consumed_after[self.at] {
+                engine.memory.consumed(&plan, lease, wait as usize);
+            }
+            self.at += 1;
+            world.collectives.moves.fetch_add(1, Ordering::Relaxed);
+        }
+        // Only operations that this PE has started itself are left: the PE that it awaited last may leave
+        // meanwhile.
+        self.progress.awaits.store(0, Ordering::Relaxed);
+        if !self.is_complete(world, &engine) {
+            return false;
+        }
+        for &wait in &plan.consumed_after[plan.schedule.steps.len()] {
+            let lease = self.lease.as_ref().expect("it is admitted");
+            engine.memory.consumed(&plan, lease, wait as usize);
+        }
+        engine.memory.end(self.lease.as_ref().expect("it is admitted"));
+        engine.scratch.extend(self.scratch.take());
+        let completions = self.transfers.take().into_iter().chain(self.sources.take());
+        completions.for_each(|counter| world.completions.release(counter));
+        // SYNC POINT collective: releases the stores of the operation.
+        self.progress.is_done.store(true, Ordering::Release);
+        true
+    }
+
+    /// Begins a step; `false` if it cannot begin or is not over yet.
+    fn perform(&mut self, world: &Teams, engine: &mut TeamEngine, step: &Step) -> bool {
+        match *step {
+            Step::Put { to, from, into, bytes, signal } => {
+                self.put(world, engine, (to, signal), from, into, bytes)
+            }
+            Step::Get { of, from, into, bytes } => {
+                let from = self.remote(world, engine, of, (from, bytes), None);
+                let into = self.place(world, engine, into);
+                self.get(world, of, from, into, bytes);
+                true
+            }
+            Step::Signal { to, slot, announces } => self.signal(world, engine, to, slot, announces),
+            Step::Wait { of, slot } => self.has_come(world, engine, of, slot),
+            Step::Complete => self.is_complete(world, engine),
+            Step::Copy { from, into, bytes } => {
+                let (from, into) = (self.place(world, engine, from), self.place(world, engine, into));
+                if from.cast_const() != into.cast_const() {
+                    // SAFETY: by the plan's shape both places have this many bytes, and they do not overlap.
+                    unsafe { copy::copy(into, from, bytes) };
+                }
+                true
+            }
+            Step::CopyStrided { from, from_stride, into, into_stride, block, count } => {
+                let (from, into) = (self.place(world, engine, from), self.place(world, engine, into));
+                for i in 0..count {
+                    // SAFETY: by the plan's shape all blocks lie in source, target and scratch memory.
+                    unsafe { copy::copy(into.add(i * into_stride), from.add(i * from_stride), block) };
+                }
+                true
+            }
+            Step::Reduce { left, right, into, bytes } => {
+                let [left, right, into] = [left, right, into].map(|place| self.place(world, engine, place));
+                let combiner = self.operands.combiner.as_ref();
+                let combiner = combiner.expect("an operation that combines has a combiner");
+                // SAFETY: by the plan's shape the places have this many bytes.
+                let combine = || unsafe { combiner.combine(left, right, into, bytes) };
+                match combiner.is_function() {
+                    true => callback::run(world, Callback::Function(self.operation), combine),
+                    false => combine(),
+                }
+                true
+            }
+        }
+    }
+
+    /// Whether a signal has come; takes the place that it announces.
+    fn has_come(&mut self, world: &Teams, engine: &mut TeamEngine, of: Rank, slot: Slot) -> bool {
+        let expected = self.expected(engine, self.at, of, slot);
+        let own = self.team.own_start(&world.memory);
+        // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
+        let word = |offset: usize| unsafe { &*own.add(offset).cast::<AtomicU64>() };
+        // SYNC POINT mark: acquires the earlier stores and loads of the signalling PE.
+        let found = word(block::word_offset(engine.block_ranks, expected.index)).load(Ordering::Acquire);
+        if !engine.memory.has_come(expected, found, of) {
+            if engine.memory.is_of_other_kind(expected, found) {
+                self.fail_other_kind(world, Some(of));
+            }
+            return false;
+        }
+        if found & ANNOUNCES != 0 {
+            let places = block::announced_offsets(engine.block_ranks, expected.index);
+            let [offset, bytes] = places.map(|offset| word(offset).load(Ordering::Relaxed) as usize);
+            self.announced.push(Announced { slot, offset, bytes });
+        }
+        true
+    }
+
+    /// Looks through all that has come for this operation, if it is of the other kind: a member that makes
+    /// another call signals perhaps elsewhere than this one looks.
+    #[cold]
+    #[inline(never)]
+    fn check_kinds(&self, world: &Teams, engine: &TeamEngine) {
+        let Some(lease) = &self.lease else { return };
+        let own = self.team.own_start(&world.memory);
+        for (of, expected) in engine.memory.all_expected(&self.plan, lease) {
+            let offset = block::word_offset(engine.block_ranks, expected.index);
+            // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
+            let found = unsafe { &*own.add(offset).cast::<AtomicU64>() }.load(Ordering::Relaxed);
+            if engine.memory.is_of_other_kind(expected, found) {
+                self.fail_other_kind(world, of);
+            }
+        }
+    }
+
+    /// A member agrees where this operation is none, or the other way round.
+    #[cold]
+    fn fail_other_kind(&self, world: &Teams, of: Option<Rank>) -> ! {
+        match &self.plan.agreement {
+            Some(said) => self.team.fail_met(world, said, of),
+            None => self.team.fail_met(world, self.operation, of),
+        }
+    }
+
+    fn expected(&self, engine: &TeamEngine, at: usize, of: Rank, slot: Slot) -> Mark {
+        let lease = self.lease.as_ref().expect("it is admitted");
+        engine.memory.expected(&self.plan, lease, at, of, slot)
+    }
+
+    /// Whether all transfers so far are complete and their signals on the way, or, for puts with signals that
+    /// are one operation, whether their sources are free.
+    fn is_complete(&mut self, world: &Teams, engine: &TeamEngine) -> bool {
+        self.follow(world, engine);
+        self.following.is_empty()
+            && self.transfers.as_ref().is_none_or(CompletionCounter::is_done)
+            && self.sources.as_ref().is_none_or(CompletionCounter::is_sent)
+    }
+
+    fn transfers(&mut self, world: &Teams) -> CompletionCounter {
+        self.transfers.get_or_insert_with(|| world.completions.open()).clone()
+    }
+
+    fn sources(&mut self, world: &Teams) -> CompletionCounter {
+        self.sources.get_or_insert_with(|| world.completions.open()).clone()
+    }
+
+    /// Where a place of the own memory is.
+    fn place(&self, world: &Teams, engine: &TeamEngine, place: Place) -> *mut u8 {
+        let start = match place.buffer {
+            Buffer::Source => self.operands.source.cast_mut(),
+            Buffer::Target => self.operands.target,
+            Buffer::Scratch => {
+                let (offset, _) = self.scratch.expect("a schedule that names scratch memory says how much");
+                world.memory.heap(world.my_pe()).wrapping_add(offset)
+            }
+            Buffer::Mailbox(slot) => {
+                let (at, of) = self.plan.mailboxes[&slot];
+                let index = self.expected(engine, at, of, slot).index;
+                let mailbox = block::mailbox_offset(engine.block_ranks, index);
+                self.team.own_start(&world.memory).wrapping_add(mailbox)
+            }
+        };
+        start.wrapping_add(place.offset)
+    }
+
+    /// Where `bytes` bytes of another member's memory are, from the start of its region. They lie in the
+    /// array that is this PE's target as well, in a mailbox, or in the place that the member has announced.
+    fn remote(
+        &self,
+        world: &Teams,
+        engine: &TeamEngine,
+        rank: Rank,
+        (remote, bytes): (Remote, usize),
+        mark: Option<Mark>,
+    ) -> usize {
+        match remote {
+            Remote::Target(offset) => self.operands.target_bases.at(rank) + offset,
+            Remote::Mailbox => {
+                let mark = mark.expect("a put into a mailbox signals its slot");
+                self.team.base(rank) + block::mailbox_offset(engine.block_ranks, mark.index)
+            }
+            Remote::Announced { slot, offset } => {
+                let place = self.announced.iter().find(|announced| announced.slot == slot);
+                let at = place.and_then(|place| place.at(offset, bytes, world.memory.region_bytes()));
+                at.unwrap_or_else(|| self.fail_unannounced(world, rank, bytes))
+            }
+        }
+    }
+
+    /// Reports that a member has announced a place that does not have this many bytes: it makes another call
+    /// than this PE.
+    #[cold]
+    #[track_caller]
+    fn fail_unannounced(&self, world: &Teams, rank: Rank, bytes: usize) -> ! {
+        let (me, pe, operation) = (world.my_pe(), self.team.pe(rank), self.operation);
+        world.fail(&format!(
+            "PE {me}: {operation} of a team has {bytes} bytes to exchange with PE {pe}, which has announced \
+             no place for them. All members must give the same sizes; PELAGO_CHECK=on tells who does not"
+        ))
+    }
+}

@@ -1,0 +1,183 @@
+//! The hierarchy of a team that not all members map: the members of this PE's node, and the leaders of all
+//! nodes, which are their lowest ranks.
+//!
+//! The members of a node are a team by themselves. Its direct operations use the first part of the blocks of
+//! the whole team, which has no direct operations. It has no block of its own and starts no schedules.
+//!
+//! Invariant: all members count alike: the direct operations of a node, broadcasts, and, at leaders,
+//! exchanges between leaders.
+
+use super::nodes::Groups;
+use super::staging::HISTORY;
+use super::{block, sync_memory};
+use crate::Pe;
+use crate::coll::symmetric_region::Bases;
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
+use crate::memory::members::Members;
+use pelago_boot::SyncMemoryKind;
+use pelago_fabric::sync::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+/// A PE's place in the hierarchy of a team.
+pub struct Hierarchy {
+    /// The members that are mapped here, in the order of their ranks.
+    pub node: TeamCore,
+    /// The ranks that map each other.
+    pub groups: Arc<Groups>,
+    /// The group of this PE.
+    pub own: usize,
+    /// Whether each group is a range of ranks, and the ranges follow each other.
+    pub is_ordered: bool,
+    /// Members of the smallest group, and of the largest.
+    pub least: usize,
+    pub most: usize,
+    /// Where the staging buffers lie in the members' blocks, and how many ranks these are for.
+    pub staging_offset: usize,
+    pub block_ranks: usize,
+    /// Calls in two levels.
+    calls: AtomicU64,
+    /// Exchanges between leaders, and broadcasts.
+    exchanges: AtomicU64,
+    broadcasts: AtomicU64,
+    /// Broadcasts that were over when all members met last.
+    met_after: AtomicU64,
+    /// The groups of the roots of the last broadcasts, by their numbers; `NO_GROUP` if there were fewer.
+    roots: [AtomicUsize; HISTORY as usize],
+}
+
+/// In the place of a group.
+const NO_GROUP: usize = usize::MAX;
+
+impl Hierarchy {
+    /// The hierarchy of a team; `None` if it has none: its members map each other, or they signal by arrays
+    /// of slots, of which all members must take one for each operation. Where no PE maps another, each is a
+    /// node.
+    pub fn of(team: &TeamCore, world: &Teams, kind: SyncMemoryKind) -> Option<Hierarchy> {
+        let is_by_pairs = !matches!(kind, SyncMemoryKind::Additional | SyncMemoryKind::Barrier);
+        if team.is_mapped() || !is_by_pairs {
+            return None;
+        }
+        let members = team.members();
+        let numbers: Vec<u32> = members.iter().map(|pe| world.routes.neighbourhood_of(pe)).collect();
+        let groups = Arc::new(Groups::of(&numbers));
+        let own = groups.group(team.my_rank());
+        let ranks = groups.ranks(own);
+        let pes: Vec<Pe> = ranks.iter().map(|&rank| team.pe(rank)).collect();
+        let bases = Bases::of(ranks.iter().map(|&rank| team.base(rank)).collect());
+        let me = groups.place(team.my_rank());
+        let node = TeamCore::of_node(world, Members::of(&pes), me, bases);
+        let block_ranks = team.engine().block_ranks;
+        Some(Hierarchy {
+            node,
+            own,
+            is_ordered: groups.are_ordered(),
+            least: groups.least(),
+            most: groups.most(),
+            groups,
+            staging_offset: block::staging_offset(block_ranks, sync_memory::slots(kind, block_ranks)),
+            block_ranks,
+            calls: AtomicU64::new(0),
+            exchanges: AtomicU64::new(0),
+            broadcasts: AtomicU64::new(0),
+            met_after: AtomicU64::new(0),
+            roots: std::array::from_fn(|_| AtomicUsize::new(NO_GROUP)),
+        })
+    }
+
+    /// The same for a smaller team that continues with the blocks of a larger one, whose hierarchy is
+    /// `before`.
+    pub fn going_on(self, before: &Hierarchy) -> Hierarchy {
+        let go_on = |from: &AtomicU64| AtomicU64::new(from.load(Ordering::Relaxed));
+        self.node.go_on_after(&before.node);
+        Hierarchy {
+            calls: go_on(&before.calls),
+            exchanges: go_on(&before.exchanges),
+            broadcasts: go_on(&before.broadcasts),
+            met_after: go_on(&before.met_after),
+            ..self
+        }
+    }
+
+    /// Whether this PE is the leader of its node.
+    pub fn is_leader(&self) -> bool {
+        self.node.my_rank() == 0
+    }
+
+    /// Begins a call.
+    pub fn begins_call(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many calls this PE has begun.
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// The number of the last exchange between leaders.
+    pub fn exchanges(&self) -> u64 {
+        self.exchanges.load(Ordering::Relaxed)
+    }
+
+    /// The number of the next exchange between leaders, of which each takes part in all.
+    pub fn next_exchange(&self) -> u64 {
+        self.exchanges.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The number of the last broadcast.
+    pub fn broadcasts(&self) -> u64 {
+        self.broadcasts.load(Ordering::Relaxed)
+    }
+
+    /// Begins a broadcast from a member of the group `root`. `false` if all members must meet before it, as
+    /// its buffers may not be free.
+    pub fn begins_broadcast(&self, root: usize) -> bool {
+        let number = self.broadcasts() + 1;
+        let place = |number: u64| &self.roots[(number % HISTORY) as usize];
+        let is_free = number <= self.met_after.load(Ordering::Relaxed) + HISTORY || {
+            // The one before these had the buffers of this one.
+            let later = (number - HISTORY + 1..number).map(|number| place(number).load(Ordering::Relaxed));
+            self.are_all(later)
+        };
+        if is_free {
+            self.broadcasts.store(number, Ordering::Relaxed);
+            place(number).store(root, Ordering::Relaxed);
+        }
+        is_free
+    }
+
+    /// Whether each group is among these: each has had a root, which had read all earlier data. Every member
+    /// has received a message from it since.
+    fn are_all(&self, roots: impl Iterator<Item = usize>) -> bool {
+        let n = self.groups.len();
+        let found = roots.filter(|&root| root < n).fold(0_u64, |found, root| found | 1 << (root % 64));
+        n < HISTORY as usize && found.count_ones() as usize == n
+    }
+
+    /// All members have come to an operation that this one has passed.
+    pub fn have_met(&self) {
+        self.met_after.store(self.broadcasts(), Ordering::Relaxed);
+    }
+}
+
+impl TeamCore {
+    /// The hierarchy, if it has been needed.
+    pub fn levels(&self) -> Option<&Hierarchy> {
+        self.levels.get()?.as_deref()
+    }
+
+    /// Goes on in the blocks of a larger team with this hierarchy.
+    pub fn go_on_in(&self, world: &Teams, levels: &Hierarchy) {
+        if self.is_mapped() {
+            return self.go_on_after(&levels.node);
+        }
+        let own = Hierarchy::of(self, world, self.sync_memory());
+        let _ = self.levels.set(own.map(|own| Box::new(own.going_on(levels))));
+    }
+
+    /// The hierarchy of a team that not all members map, if it has one.
+    pub fn hierarchy(&self, world: &Teams) -> Option<&Hierarchy> {
+        let make = || Hierarchy::of(self, world, self.sync_memory()).map(Box::new);
+        self.levels.get_or_init(make).as_deref()
+    }
+}

@@ -1,0 +1,33 @@
+//! The pool: memory in which a PE allocates for itself, for its teams and spaces.
+//!
+//! Invariant: a free block is all zero.
+
+use crate::base::locked::locked;
+use crate::coll::symmetric_region::SPACE_ALIGN_BYTES;
+use crate::coll::teams::Teams;
+use crate::memory::heap::Heap;
+use std::sync::MutexGuard;
+
+impl Teams {
+    /// Bytes of this PE's pool, the memory of teams and spaces, that are in use.
+    pub fn pool_used_bytes(&self) -> usize {
+        let pool = self.pool();
+        pool.total_bytes() - pool.free_bytes()
+    }
+
+    /// Takes a block of this PE's pool, all zero; `None` if there is no room.
+    pub fn pool_alloc(&self, bytes: usize) -> Option<usize> {
+        self.pool().alloc(bytes, SPACE_ALIGN_BYTES)
+    }
+
+    /// Gives a block of this PE's pool back, zeroed for its next user.
+    pub fn pool_free(&self, offset_bytes: usize, bytes: usize) {
+        // SAFETY: the block is this PE's, and the caller that gives it back knows that it is no longer used.
+        unsafe { self.memory.clear(self.my_pe(), offset_bytes, bytes) };
+        self.pool().free(offset_bytes);
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Heap> {
+        locked(&self.pool)
+    }
+}

@@ -1,0 +1,373 @@
+//! Staging buffers: how the leaders of a team's nodes exchange small messages, each by one put.
+//!
+//! A message is a run of words of 8 bytes. The first word holds the number of agreements that the sender has
+//! begun, and whether data follow; its upper half holds the number of the operation. Where puts signal, the
+//! data follow as they are, and the first word is the signal. Other networks may deliver the words of a put
+//! in any order: there the lower half of each further word has 4 bytes of data, and the upper half the
+//! number, so a word shows by itself whether it has come. Source: the protocol LL of NCCL (Hu et al. 2025,
+//! Demystifying NCCL).
+//!
+//! ```text
+//! | exchanges: (handing, round 0, round 1, ...) x 2 | broadcasts: HISTORY |    each buffer 520 words
+//! ```
+//! Invariant: a buffer is written only when its receiver has read its earlier contents. Exchanges use two
+//! sets of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have
+//! passed e - 1. An exchange by pairs has a buffer for each other leader in place of one for each round. A
+//! broadcast tells nothing of its receivers, so its buffers are used by turns. All members meet before a
+//! buffer is used again, unless they have met since it was used before, or each node has had a root since: a
+//! root has completed all broadcasts before its own, and all members know of it by its data.
+
+use super::block::PAGE_BYTES;
+use super::hierarchy::Hierarchy;
+use super::schedule::Rank;
+use crate::base::awaited::Awaited;
+use crate::base::signal_op::SignalOp;
+use crate::base::vote::{VOTE_BYTES, Vote};
+use crate::coll::team::TeamCore;
+use crate::coll::teams::Teams;
+use crate::endpoint::RemoteAddress;
+use crate::job::callback;
+use pelago_fabric::copy;
+use pelago_fabric::sync::{AtomicU64, Ordering};
+use pelago_schedule::combine::doubling::Pairing;
+use pelago_schedule::tree::k_nomial;
+
+/// The most data in a message, in bytes: where puts signal and no PE shares its node, and where not.
+pub const STAGED_BYTES: usize = 4096;
+pub const PACKED_BYTES: usize = 1024;
+/// Bytes of data of a word.
+const DATA_BYTES: usize = 4;
+/// Looks for a message between two looks whether a member agrees meanwhile.
+const LOOKS_PER_KIND_CHECK: u32 = 64;
+/// Words of a message that is packed.
+const WORDS: usize = 1 + PACKED_BYTES / DATA_BYTES;
+const BUFFER_BYTES: usize = (size_of::<u64>() + STAGED_BYTES).next_multiple_of(64);
+const _: () = assert!(WORDS * size_of::<u64>() <= BUFFER_BYTES);
+/// Sets of buffers for exchanges, used by turns.
+const TURNS: usize = 2;
+/// Broadcasts between two meetings of all members.
+pub const HISTORY: u64 = 16;
+
+/// Buffers of one set for a team of `n`: one for the data that are handed to a power of two of leaders, and
+/// one for each round.
+const fn buffers(n: usize) -> usize {
+    1 + n.next_power_of_two().trailing_zeros() as usize
+}
+
+/// Size of the staging buffers of a member of a team of `n`.
+pub const fn bytes(n: usize) -> usize {
+    (TURNS * buffers(n) + HISTORY as usize) * BUFFER_BYTES
+}
+
+const _: () = assert!(VOTE_BYTES <= PACKED_BYTES && PACKED_BYTES <= PAGE_BYTES);
+
+/// The most data that a message can have here, in bytes.
+pub fn staged_bytes(world: &Teams) -> usize {
+    if world.net_endpoint().signals(STAGED_BYTES) { STAGED_BYTES } else { PACKED_BYTES }
+}
+
+/// Data of a message, and of what is computed from messages.
+#[repr(align(64))]
+pub struct Page([u8; STAGED_BYTES]);
+
+impl Default for Page {
+    fn default() -> Page {
+        Page([0; STAGED_BYTES])
+    }
+}
+
+impl Page {
+    pub fn start(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr()
+    }
+
+    /// Takes the bytes of another page that are zero here.
+    pub fn join(&mut self, other: &Page) {
+        self.0.iter_mut().zip(&other.0).for_each(|(own, other)| *own |= other);
+    }
+}
+
+/// The exchange of messages between the leaders of a team's nodes.
+pub struct Staging<'a> {
+    pub world: &'a Teams,
+    pub team: &'a TeamCore,
+    pub levels: &'a Hierarchy,
+    pub operation: &'static str,
+}
+
+impl Staging<'_> {
+    /// Writes a message to a buffer of another member.
+    #[track_caller]
+    fn send(&self, to: Rank, buffer: usize, number: u64, data: &[u8]) {
+        let offset_bytes = self.team.base(to) + self.levels.staging_offset + buffer * BUFFER_BYTES;
+        let target = RemoteAddress { operation: self.operation, pe: self.team.pe(to), offset_bytes };
+        let stamp = stamp(number);
+        let first = stamp
+            | self.team.agreed_last.load(Ordering::Relaxed) & AGREEMENTS
+            | if data.is_empty() { 0 } else { HAS_DATA };
+        let net = self.world.net_endpoint();
+        if net.signals(data.len()) {
+            let place = RemoteAddress { offset_bytes: offset_bytes + size_of::<u64>(), ..target };
+            let (put, signal) = ((place, data.as_ptr(), data.len()), (target, SignalOp::Set(first).atomic()));
+            // SYNC POINT staged: all earlier operations of this PE are visible when the receiver sees the
+            // first word.
+            // SAFETY: the buffer lies in the member's block, and has room for the word and the data.
+            return unsafe { net.put_message_signal(self.world, put, signal) };
+        }
+        let mut words = [0u64; WORDS];
+        let count = 1 + data.len().div_ceil(DATA_BYTES);
+        words[..count].fill(stamp);
+        words[0] = first;
+        for (word, piece) in words[1..].iter_mut().zip(data.chunks(DATA_BYTES)) {
+            let mut bytes = [0; DATA_BYTES];
+            bytes[..piece.len()].copy_from_slice(piece);
+            *word |= u64::from(u32::from_ne_bytes(bytes));
+        }
+        let bytes = count * size_of::<u64>();
+        // SYNC POINT staged: all earlier operations of this PE are visible when the receiver sees the words.
+        // SAFETY: the buffer lies in the member's block; without a counter the source is free at return.
+        unsafe { net.put_message(self.world, target, words.as_ptr().cast(), bytes) };
+    }
+
+    /// Waits for a message in a buffer of this PE.
+    #[track_caller]
+    fn receive(&self, from: Rank, buffer: usize, number: u64, data: &mut [u8]) {
+        let is_whole = self.world.net_endpoint().signals(data.len());
+        let count = if is_whole { 1 } else { 1 + data.len().div_ceil(DATA_BYTES) };
+        let stamp = stamp(number);
+        let (mut come, mut looks) = (0, 0u32);
+        let mut ready = || {
+            while come < count {
+                let word = self.word(buffer, come);
+                if word & STAMP != stamp {
+                    return false;
+                }
+                if come > 0 {
+                    let bytes = (word as u32).to_ne_bytes();
+                    let place = (come - 1) * DATA_BYTES..data.len().min(come * DATA_BYTES);
+                    let length = place.len();
+                    data[place].copy_from_slice(&bytes[..length]);
+                }
+                come += 1;
+            }
+            true
+        };
+        if !ready() {
+            callback::forbid(self.world, self.operation);
+            let awaited = Awaited::member(self.operation, Some(self.team.pe(from)));
+            self.world.wait(awaited, || {
+                looks = looks.wrapping_add(1);
+                if looks.is_multiple_of(LOOKS_PER_KIND_CHECK) {
+                    self.check_kind();
+                }
+                ready()
+            });
+        }
+        if is_whole {
+            let own = self.team.own_start(&self.world.memory);
+            let offset = self.levels.staging_offset + buffer * BUFFER_BYTES + size_of::<u64>();
+            // SAFETY: the data lie behind the first word, which was set after them, and no PE writes there
+            // before this leader sends its next message.
+            unsafe { copy::copy(data.as_mut_ptr(), own.add(offset), data.len()) };
+        }
+    }
+
+    /// A word of a buffer of this PE.
+    fn word(&self, buffer: usize, index: usize) -> u64 {
+        let own = self.team.own_start(&self.world.memory);
+        let offset = self.levels.staging_offset + buffer * BUFFER_BYTES + index * size_of::<u64>();
+        // SAFETY: the buffer has this word, aligned, and it is accessed as an atomic only.
+        // SYNC POINT staged: acquires the earlier operations of the sender.
+        unsafe { &*own.add(offset).cast::<AtomicU64>() }.load(Ordering::Acquire)
+    }
+
+    /// Ends the job if a member makes an agreement that it has begun before this call.
+    #[cold]
+    #[inline(never)]
+    fn check_kind(&self) {
+        let rank = self.team.agrees_before(self.world, self.levels.calls());
+        if rank.is_some() {
+            self.team.fail_met(self.world, self.operation, rank);
+        }
+    }
+
+    /// Combines the data of all leaders, of `bytes` bytes, in `own` at all of them. `fold` combines the first
+    /// page with the second one and stores the result in the first one; the flag tells whether the second one
+    /// stands on the left. The leaders of lower nodes stand on the left. All have begun when this returns.
+    #[track_caller]
+    pub fn exchange(&self, own: &mut Page, bytes: usize, mut fold: impl FnMut(&mut Page, &mut Page, bool)) {
+        let number = self.levels.next_exchange();
+        let mut other = Page::default();
+        for (step, rank, buffer) in self.steps(number) {
+            match step {
+                Step::Send => self.send(rank, buffer, number, &own.0[..bytes]),
+                Step::Replace => self.receive(rank, buffer, number, &mut own.0[..bytes]),
+                Step::Combine { is_left } => {
+                    self.receive(rank, buffer, number, &mut other.0[..bytes]);
+                    fold(own, &mut other, is_left);
+                }
+                Step::Flush => self.world.progress(),
+            }
+        }
+    }
+
+    /// Whether there is a buffer for a message from each other leader.
+    pub fn has_pairs(levels: &Hierarchy) -> bool {
+        levels.groups.len() <= buffers(levels.block_ranks) + 1
+    }
+
+    /// Sends a message to each other leader and receives one from it. `pack` writes the one to a group and
+    /// returns its length, `between` runs while they are under way, and `unpack` takes the one from a group,
+    /// whose length `bytes_from` knows. All have begun when this returns.
+    #[track_caller]
+    pub fn exchange_pairs(
+        &self,
+        mut pack: impl FnMut(usize, &mut Page) -> usize,
+        between: impl FnOnce(),
+        bytes_from: impl Fn(usize) -> usize,
+        mut unpack: impl FnMut(usize, &mut Page),
+    ) {
+        let (groups, me, number) = (&self.levels.groups, self.levels.own, self.levels.next_exchange());
+        let set = (number as usize % TURNS) * buffers(self.levels.block_ranks);
+        let (n, mut page) = (groups.len(), Page::default());
+        for step in 1..n {
+            let to = (me + step) % n;
+            let bytes = pack(to, &mut page);
+            self.send(groups.leader(to), set + step - 1, number, &page.0[..bytes]);
+        }
+        between();
+        for step in 1..n {
+            let from = (me + n - step) % n;
+            self.receive(groups.leader(from), set + step - 1, number, &mut page.0[..bytes_from(from)]);
+            unpack(from, &mut page);
+        }
+    }
+
+    /// Joins the votes of all leaders at all of them. Leaders that exchange nothing at this place have none.
+    #[track_caller]
+    pub fn join_votes(&self, vote: &mut Vote) {
+        let number = self.levels.next_exchange();
+        for (step, rank, buffer) in self.steps(number) {
+            match step {
+                Step::Send if vote.is_unanimous() => self.send(rank, buffer, number, &vote.to_bytes()),
+                Step::Send => self.send(rank, buffer, number, &[]),
+                Step::Replace => *vote = self.receive_vote(rank, buffer, number),
+                Step::Combine { .. } => vote.join(&self.receive_vote(rank, buffer, number)),
+                Step::Flush => self.world.progress(),
+            }
+        }
+    }
+
+    /// Waits for a vote, or the message of a leader that has none.
+    #[track_caller]
+    fn receive_vote(&self, from: Rank, buffer: usize, number: u64) -> Vote {
+        self.receive(from, buffer, number, &mut []);
+        if self.word(buffer, 0) & HAS_DATA == 0 {
+            return Vote::VOID;
+        }
+        let mut bytes = [0; VOTE_BYTES];
+        self.receive(from, buffer, number, &mut bytes);
+        Vote::from_bytes(&bytes)
+    }
+
+    /// The steps of this leader in an exchange, each with the rank of another leader and a buffer.
+    fn steps(&self, number: u64) -> impl Iterator<Item = (Step, Rank, usize)> {
+        let (groups, me) = (&self.levels.groups, self.levels.own);
+        let pairing = Pairing::of(groups.len());
+        let set = (number as usize % TURNS) * buffers(self.levels.block_ranks);
+        let mine = pairing.number(me);
+        let aside = move || [Step::Send, Step::Replace].map(|step| (step, groups.leader(me - 1), set));
+        let is_doubled = mine.is_some_and(|mine| pairing.is_doubled(mine));
+        let doubled = move |step| (step, groups.leader(me + 1), set);
+        let rounds = mine.into_iter().flat_map(move |mine| {
+            (0..pairing.rounds).flat_map(move |round| {
+                let partner = mine ^ (1 << round);
+                let (rank, buffer) = (groups.leader(pairing.rank(partner)), set + 1 + round);
+                [Step::Send, Step::Combine { is_left: partner < mine }].map(|step| (step, rank, buffer))
+            })
+        });
+        let first = is_doubled.then(|| doubled(Step::Combine { is_left: false }));
+        let last = is_doubled.then(|| [Step::Send, Step::Flush].map(doubled));
+        let aside = mine.is_none().then(aside).into_iter().flatten();
+        aside.chain(first).chain(rounds).chain(last.into_iter().flatten())
+    }
+
+    /// Brings the data of `root`, of `bytes` bytes, to the leaders of all nodes but its own. Its buffers are
+    /// free.
+    #[track_caller]
+    pub fn broadcast(&self, root: Rank, page: &mut Page, bytes: usize) {
+        let (groups, me) = (&self.levels.groups, self.levels.own);
+        let number = self.levels.broadcasts();
+        let buffer = TURNS * buffers(self.levels.block_ranks) + (number % HISTORY) as usize;
+        let (n, home) = (groups.len(), groups.group(root));
+        let rank = |relative: usize| match (relative + home) % n {
+            group if group == home => root,
+            group => groups.leader(group),
+        };
+        let links = k_nomial((me + n - home) % n, n, 2);
+        if let Some(parent) = links.parent {
+            self.receive(rank(parent), buffer, number, &mut page.0[..bytes]);
+        }
+        for &child in &links.children {
+            self.send(rank(child), buffer, number, &page.0[..bytes]);
+        }
+        if !links.children.is_empty() && !self.world.net_endpoint().signals(bytes) {
+            // Puts that are not sent at once are on their way then.
+            self.world.progress();
+        }
+    }
+}
+
+impl TeamCore {
+    /// A member that makes a call in two levels where this PE makes the agreement that it has begun last, if
+    /// one is seen to; `None` within if it is not known which.
+    pub fn finds_call(&self, world: &Teams) -> Option<Option<Rank>> {
+        let levels = self.hierarchy(world)?;
+        let (node, mine) = (&levels.node, self.agreed_last.load(Ordering::Relaxed));
+        let (begun, me) = (node.sequence.load(Ordering::Relaxed), node.my_rank());
+        for place in (0..node.len()).filter(|&place| place != me && node.is_mapped()) {
+            // Read first: the member counts the agreement before it begins any later operation.
+            let is_ahead = node.begun(place).number() > begun;
+            if is_ahead && node.agreements(place).number() < mine {
+                return Some(Some(levels.groups.ranks(levels.own)[place]));
+            }
+        }
+        let staging = Staging { world, team: self, levels, operation: "exchange" };
+        let is_early = |buffer: usize, number: u64| {
+            let word = staging.word(buffer, 0);
+            word & STAMP == stamp(number) && word & AGREEMENTS < mine & AGREEMENTS
+        };
+        let (exchange, broadcast) = (levels.exchanges() + 1, levels.broadcasts() + 1);
+        let sets = buffers(levels.block_ranks);
+        let first = exchange as usize % TURNS * sets;
+        let last = TURNS * sets + (broadcast % HISTORY) as usize;
+        let found =
+            (first..first + sets).any(|buffer| is_early(buffer, exchange)) || is_early(last, broadcast);
+        found.then_some(None)
+    }
+}
+
+/// A step of an exchange.
+#[derive(Clone, Copy)]
+enum Step {
+    /// This leader sends its data.
+    Send,
+    /// It receives data in place of its own.
+    Replace,
+    /// It receives data and combines them with its own, on their left side or on their right side.
+    Combine { is_left: bool },
+    /// It makes a round of progress: the last message is on its way, and no other is expected.
+    Flush,
+}
+
+/// The bits of a word that are its stamp.
+const STAMP: u64 = !0 << 32;
+/// In the first word: whether data follow, and the number of agreements, of which the lower bits are enough.
+const HAS_DATA: u64 = 1 << 31;
+const AGREEMENTS: u64 = HAS_DATA - 1;
+
+/// The upper half of the words of a message of that number, which begin with 1. It arrives last where a word
+/// arrives in pieces from its lower end on.
+fn stamp(number: u64) -> u64 {
+    number << 32
+}

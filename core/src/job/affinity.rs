@@ -1,0 +1,224 @@
+//! The cores that the PEs of a machine run on: each PE has a core of its own if there are as many cores as
+//! PEs of the job. Otherwise the system places them.
+//!
+//! The system often starts two PEs on one core while another core is idle. The two PEs then put each other to
+//! sleep in turn. Both are never runnable at the same time, so the system sees no reason to move one of them,
+//! and the job stays slow until its end. So each PE starts on the core that has its number within the
+//! machine. A PE that waits and finds its core shared checks whether another PE of its node runs on it, and
+//! moves if so.
+//!
+//! Several nodes may be on one machine: simulated nodes, and network namespaces. If their PEs outnumber the
+//! cores, it is best that PEs that wake each other share a core, and the system arranges that by itself.
+//!
+//! Invariant: the affinity mask of a thread is the same before and after. A move narrows the mask for a
+//! moment, to cores that are in it. So a mask that the user or the launcher has set is obeyed, and the system
+//! may still move the PE at any time: concurrent jobs do not stay on the same cores.
+
+use super::Job;
+use crate::Pe;
+use pelago_boot::cpus;
+use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
+use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+use std::time::Duration;
+
+/// The shortest time between two searches for PEs on the same core, and the longest. It doubles with each
+/// search that finds none.
+const PAUSE: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(256);
+
+/// The state of a PE concerning the core that it runs on.
+#[derive(Debug, Default)]
+pub struct Affinity {
+    /// The system's number of the thread that has joined. 0 if the PEs outnumber the cores, or if the system
+    /// is to place them.
+    pub thread: AtomicU64,
+    /// The time of the next permitted search, in nanoseconds since the world was joined, and the pause after
+    /// it.
+    next_nanoseconds: AtomicU64,
+    pause_nanoseconds: AtomicU64,
+    /// The number of further waits that treat the core as shared with other threads.
+    shared_waits: AtomicU32,
+}
+
+/// The number of waits that rely on the last finding that the core is shared.
+const SHARED_WAITS: u32 = 64;
+
+/// How a wait treats the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Core {
+    /// Only this PE runs on the core.
+    Own,
+    /// Other threads run on the core as well.
+    Shared,
+    /// The same, but it is time to check again.
+    Doubtful,
+}
+
+impl Affinity {
+    /// How the next wait treats the core.
+    pub fn core(&self) -> Core {
+        match self.shared_waits.load(Ordering::Relaxed) {
+            0 => Core::Own,
+            1 => Core::Doubtful,
+            waits => {
+                self.shared_waits.store(waits - 1, Ordering::Relaxed);
+                Core::Shared
+            }
+        }
+    }
+
+    /// Records whether another thread ran on the core after this PE yielded it.
+    pub fn note_shared(&self, is_shared: bool) {
+        let waits = if is_shared { SHARED_WAITS } else { self.shared_waits.load(Ordering::Relaxed) / 2 };
+        self.shared_waits.store(waits, Ordering::Relaxed);
+    }
+}
+
+/// The core that this thread runs on, from the C library: rustix looks for the vDSO, which valgrind hides,
+/// and crashes there.
+fn current_core() -> Option<usize> {
+    // SAFETY: the function has no preconditions.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+impl Affinity {
+    /// Moves this thread to the core that has the PE's number within the machine, if the machine has a core
+    /// for each of the job's PEs on it.
+    pub fn spread(&self, job: &Job, is_wanted: bool) {
+        let (me, cpus) = (job.my_pe(), cpus());
+        let is_here = |&pe: &Pe| job.memory.is_mapped(pe) || job.pid_of(pe).is_some();
+        let here: Vec<Pe> = (0..job.n_pes()).filter(is_here).collect();
+        let slot = here.iter().position(|&pe| pe == me).expect("a PE is on its own machine");
+        if !is_wanted || here.len() < 2 || here.len() > job.cores() {
+            return;
+        }
+        job.memory.near_block(me).thread.store(own_thread(), Ordering::Relaxed);
+        self.thread.store(own_thread(), Ordering::Relaxed);
+        move_to(cpus[slot % cpus.len()], &cpus);
+    }
+
+    /// Moves this thread to another core, if it finds another PE of its node on this one. Called by waits
+    /// whose core was taken by another thread meanwhile.
+    #[cold]
+    #[inline(never)]
+    pub fn leave_shared_core(&self, job: &Job) {
+        let now = job.joined_at.elapsed().as_nanos() as u64;
+        if now < self.next_nanoseconds.load(Ordering::Relaxed) {
+            return;
+        }
+        let thread = self.thread.load(Ordering::Relaxed);
+        if thread == 0 || thread != own_thread() {
+            return;
+        }
+        let has_moved = job.find_another_core().is_some();
+        let doubled = 2 * self.pause_nanoseconds.load(Ordering::Relaxed);
+        let pause = if has_moved { 0 } else { doubled };
+        let pause = pause.clamp(PAUSE.as_nanos() as u64, PAUSE_MAX.as_nanos() as u64);
+        self.pause_nanoseconds.store(pause, Ordering::Relaxed);
+        self.next_nanoseconds.store(now + pause, Ordering::Relaxed);
+    }
+}
+
+impl Job {
+    /// Moves to a core without a PE of this node; `None` if no other PE runs on this core, or no other core
+    /// is free.
+    fn find_another_core(&self) -> Option<()> {
+        let cpus = cpus();
+        let others = self.memory.near_pes().filter(|&pe| pe != self.my_pe());
+        let taken: Vec<usize> = others.filter_map(|pe| self.core_of(pe)).collect();
+        let own = current_core()?;
+        let free = another_core(own, &cpus, &taken)?;
+        move_to(free, &cpus);
+        Some(())
+    }
+
+    /// The core on which a PE of this node runs or has run last, if the system reports it.
+    pub fn core_of(&self, pe: Pe) -> Option<usize> {
+        let (pid, thread) = (self.pid_of(pe)?, self.memory.near_block(pe).thread.load(Ordering::Relaxed));
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).ok()?;
+        core_in(&stat)
+    }
+}
+
+/// A core of `cpus` that is not among those `taken`, if `own` is among these: the first behind `own`.
+fn another_core(own: usize, cpus: &[usize], taken: &[usize]) -> Option<usize> {
+    if !taken.contains(&own) {
+        return None;
+    }
+    let behind = cpus.iter().position(|&cpu| cpu > own).unwrap_or(0);
+    let in_turn = cpus[behind..].iter().chain(&cpus[..behind]);
+    in_turn.copied().find(|cpu| *cpu != own && !taken.contains(cpu))
+}
+
+/// Moves this thread to a core, and restores its mask.
+fn move_to(cpu: usize, cpus: &[usize]) {
+    if cpus.len() < 2 || cpus.iter().any(|&cpu| cpu >= CpuSet::MAX_CPU) {
+        return;
+    }
+    let set = |cpus: &[usize]| {
+        let mut set = CpuSet::new();
+        cpus.iter().for_each(|&cpu| set.set(cpu));
+        set
+    };
+    // If the first call fails, the second changes nothing; it fails only if all these cores are offline.
+    if sched_setaffinity(None, &set(&[cpu])).is_ok() {
+        let _ = sched_setaffinity(None, &set(cpus));
+    }
+}
+
+/// The system's number of this thread.
+fn own_thread() -> u64 {
+    gettid().as_raw_nonzero().get().unsigned_abs().into()
+}
+
+/// The core in the text of a thread's `stat` (proc(5), field 39).
+fn core_in(stat: &str) -> Option<usize> {
+    // The name is in brackets and may have any characters, including brackets.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(36)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_core_is_doubted_after_a_number_of_waits() {
+        let affinity = Affinity::default();
+        assert_eq!(affinity.core(), Core::Own);
+        affinity.note_shared(true);
+        let shared = (0..).take_while(|_| affinity.core() == Core::Shared).count();
+        assert_eq!((shared, affinity.core()), (SHARED_WAITS as usize - 1, Core::Doubtful));
+        affinity.note_shared(false);
+        assert_eq!(affinity.core(), Core::Own);
+    }
+
+    #[test]
+    fn a_shared_core_is_left_for_one_without_a_pe() {
+        let cpus = [0, 1, 4, 6];
+        assert_eq!(another_core(1, &cpus, &[0, 4]), None, "no other PE is here");
+        assert_eq!(another_core(1, &cpus, &[1, 0]), Some(4));
+        assert_eq!(another_core(6, &cpus, &[6, 0, 1]), Some(4));
+        assert_eq!(another_core(6, &cpus, &[6]), Some(0), "the search goes round");
+        assert_eq!(another_core(4, &cpus, &[0, 1, 4, 6]), None, "every core has a PE");
+        assert_eq!(another_core(3, &cpus, &[3]), Some(4), "this core may have left the mask");
+    }
+
+    #[test]
+    fn the_core_of_a_thread_is_field_39_of_its_stat() {
+        let fields: Vec<String> = (3..=52).map(|field| field.to_string()).collect();
+        assert_eq!(core_in(&format!("77 (a ) 1 2 b) {}", fields.join(" "))), Some(39));
+        assert_eq!(core_in("77 (short) S 1"), None);
+        let own = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        assert!(cpus().contains(&core_in(&own).unwrap()));
+    }
+
+    #[test]
+    fn a_move_keeps_the_mask_and_goes_where_it_should() {
+        let before = cpus();
+        for &cpu in &before {
+            move_to(cpu, &before);
+            assert_eq!(cpus(), before);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! One-sided operations over the network, for the layers above.
+
+pub mod order;
+pub mod remote;
+mod transfer;

@@ -1,0 +1,111 @@
+//! How long a PE spins, yields and stays awake before it sleeps.
+
+use crate::endpoint::Endpoint;
+use pelago_boot::Settings;
+use std::time::{Duration, Instant};
+
+/// The number of polls of a network that makes progress by itself before a PE yields its core for the first
+/// time.
+const NET_SPINS: u32 = 32;
+/// The number of polls before the first round of progress of a network that makes progress by itself. Events
+/// from PEs of the same node mostly occur within this time; a round takes as long as 20 to 50 polls.
+const SPINS_BEFORE_NET: u32 = 40;
+/// The number of polls between two rounds of progress, if a mapped PE makes the condition true.
+const SPINS_BETWEEN_MAPPED: u32 = 64;
+/// The same if any other PE does.
+const SPINS_BETWEEN: u32 = 8;
+/// The time that a PE waits over a network before it sleeps, if no message arrives and none of its operations
+/// is outstanding.
+const AWAKE_OVER_NET: Duration = Duration::from_micros(100);
+/// A call of sched_yield that takes longer has given the core to another thread. It takes 0.5 us if no other
+/// thread was runnable, and 2.8 us otherwise.
+pub(super) const UNSHARED_REST: Duration = Duration::from_nanos(1500);
+/// The maximum number of polls between two rests.
+const STRIDE_MAX: u32 = 1024;
+
+/// How long to spin and to yield before sleeping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitPolicy {
+    pub(super) spins: u32,
+    pub(super) yields: u32,
+    /// The number of polls of a network that makes progress by itself before this PE yields its core for the
+    /// first time.
+    pub(super) net_spins: u32,
+    /// The number of polls between two rounds of progress over such a network, if a mapped PE makes the
+    /// condition true, and if another PE does.
+    pub(super) spins_between: [u32; 2],
+    /// The time that it waits over such a network before it sleeps.
+    pub(super) awake_over_net: Duration,
+    pub(super) limit: Option<Duration>,
+    pub(super) join_limit: Duration,
+}
+
+impl WaitPolicy {
+    /// PEs that all have a core of their own spin; PEs that share cores soon yield them. If a network makes
+    /// progress only in calls of the runtime, every poll is a round of progress.
+    pub fn new(n_here: usize, cores: usize, net: Option<&Endpoint>, settings: &Settings) -> WaitPolicy {
+        let (spins, yields) = if n_here <= cores { (2000, 100) } else { (10, 200) };
+        let spins = settings.spins.unwrap_or(spins);
+        let spins = match net {
+            None => spins,
+            // No other PE writes directly to the memory of a PE that is alone on its node.
+            Some(net) if net.moves_by_itself() && n_here > 1 => spins.min(SPINS_BEFORE_NET),
+            Some(_) => 0,
+        };
+        let spins_between = if n_here > 1 { [SPINS_BETWEEN_MAPPED, SPINS_BETWEEN] } else { [0; 2] };
+        WaitPolicy {
+            spins,
+            yields: settings.yields.unwrap_or(yields),
+            net_spins: settings.spins.unwrap_or(NET_SPINS),
+            spins_between,
+            awake_over_net: AWAKE_OVER_NET,
+            limit: settings.wait_limit,
+            join_limit: settings.init_timeout,
+        }
+    }
+}
+
+/// Decides when a PE yields its core, to other PEs or to threads of the provider, while it waits over a
+/// network that makes progress by itself. The time that a yield takes shows whether another thread used the
+/// core. As long as none does, the PE yields less and less often.
+pub(super) struct Rests {
+    /// The poll at which it rests next.
+    pub(super) next: u32,
+    stride: u32,
+}
+
+impl Rests {
+    pub(super) fn after(spins: u32) -> Rests {
+        Rests { next: spins, stride: 1 }
+    }
+
+    /// Plans the next rest after one that took `took`, and returns whether another thread used the core
+    /// meanwhile.
+    pub(super) fn rested(&mut self, looks: u32, took: Duration) -> bool {
+        let is_shared = took >= UNSHARED_REST;
+        self.stride = if is_shared { 1 } else { (2 * self.stride).min(STRIDE_MAX) };
+        self.next = looks.wrapping_add(self.stride);
+        is_shared
+    }
+}
+
+/// The time of the last arrival over a network, as observed by a waiting PE.
+pub(super) struct Traffic {
+    activity: u32,
+    last: Instant,
+}
+
+impl Traffic {
+    pub(super) fn of(net: &Endpoint) -> Traffic {
+        Traffic { activity: net.activity(), last: Instant::now() }
+    }
+
+    /// The time since the last arrival.
+    pub(super) fn pause(&mut self, net: &Endpoint) -> Duration {
+        let now = net.activity();
+        if std::mem::replace(&mut self.activity, now) != now {
+            self.last = Instant::now();
+        }
+        self.last.elapsed()
+    }
+}

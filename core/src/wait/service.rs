@@ -1,0 +1,136 @@
+//! The interface to the service thread of a PE, by which the PE's other threads call it, stop it and rely on
+//! it. The thread itself is in [`service_thread`](super::service_thread).
+
+use crate::base::locked::locked;
+use crate::endpoint::Endpoint;
+use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How soon the service thread must watch the network for a thread that sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// From now on: the sleeper may wait for an event of the network.
+    Watches,
+    /// After its current nap, if there is one: a PE of the same node makes the sleeper's condition true.
+    MayNap,
+}
+
+/// A world's service thread, if it has one.
+#[derive(Default)]
+pub struct Service(Mutex<Option<Running>>);
+
+pub(super) struct Running {
+    pub(super) thread: JoinHandle<()>,
+    pub(super) control: Arc<Control>,
+}
+
+/// The state by which other threads of the PE control the service thread.
+pub struct Control {
+    pub(super) is_over: AtomicBool,
+    /// Whether the thread sleeps until a message arrives, or is about to.
+    pub(super) is_on_guard: AtomicBool,
+    /// The number of threads of the PE that sleep and rely on this one. One of them may hold a lock that
+    /// keeps another waiting thread from making progress.
+    pub(super) sleepers: AtomicU32,
+    /// Whether every arrival wakes the thread.
+    pub(super) hears_all: bool,
+    /// Readable after a call.
+    pub(super) event: OwnedFd,
+}
+
+impl Control {
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn stop(&self) {
+        // Relaxed, because this store publishes no other data: the caller waits for the thread's end.
+        self.is_over.store(true, Ordering::Relaxed);
+        self.call();
+    }
+
+    /// Ends the thread's sleep, or its next one.
+    pub(super) fn call(&self) {
+        // The counter of calls overflows only after 2^64 - 2 of them.
+        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+    }
+
+    /// Sleeps, but not longer than `bound`: until a call, or until one of the others is readable.
+    pub(super) fn sleep(&self, others: Option<BorrowedFd<'_>>, bound: Duration) {
+        let mut fds = [self.event.as_fd(), others.unwrap_or(self.event.as_fd())]
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        let count = 1 + usize::from(others.is_some());
+        let bound = Timespec { tv_sec: bound.as_secs() as i64, tv_nsec: bound.subsec_nanos().into() };
+        // The result does not matter, because the caller checks again: an interrupted sleep is only shorter.
+        let _ = poll(&mut fds[..count], Some(&bound));
+        if fds[0].revents().contains(PollFlags::IN) {
+            // This consumes the call.
+            let _ = rustix::io::read(&self.event, &mut [0; 8]);
+        }
+    }
+}
+
+/// A thread that sleeps and relies on the service thread.
+pub struct Relying(Option<Arc<Control>>);
+
+impl Drop for Relying {
+    fn drop(&mut self) {
+        if let Some(control) = &self.0 {
+            control.sleepers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Service {
+    /// Ends the thread, and returns whether there was one.
+    pub fn stop(&self) -> bool {
+        let running = self.running().take();
+        let Some(Running { thread, control }) = running else { return false };
+        control.stop();
+        // The thread has caught its own panics.
+        let _ = thread.join();
+        true
+    }
+
+    /// Records that this thread is about to sleep and relies on the service thread, until the result is
+    /// dropped.
+    pub fn rely(&self) -> Relying {
+        let control = self.running().as_ref().map(|running| Arc::clone(&running.control));
+        if let Some(control) = &control {
+            control.sleepers.fetch_add(1, Ordering::Relaxed);
+        }
+        Relying(control)
+    }
+
+    /// Whether the service thread processes arrivals over the network and then wakes this PE's sleepers. It
+    /// does so until a thread of this PE makes progress again.
+    pub fn is_guarded(&self, net: &Endpoint, guard: Guard) -> bool {
+        let running = self.running();
+        let Some(control) = running.as_ref().map(|running| &running.control).filter(|c| c.hears_all) else {
+            return false;
+        };
+        if guard == Guard::MayNap {
+            return true;
+        }
+        net.forget_looks();
+        // SYNC POINT guard: the thread has processed all arrivals before it went on guard, and has woken the
+        // sleepers; this sleeper announces itself before it checks again.
+        if !control.is_on_guard.load(Ordering::Acquire) {
+            control.call();
+        }
+        true
+    }
+
+    fn running(&self) -> MutexGuard<'_, Option<Running>> {
+        locked(&self.0)
+    }
+
+    /// Records the running thread.
+    pub(super) fn set(&self, running: Running) {
+        *self.running() = Some(running);
+    }
+}

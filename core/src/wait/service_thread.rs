@@ -1,0 +1,102 @@
+//! The service thread: over a network that makes progress by itself, it executes the requests of other PEs
+//! that need this PE's processor, while this PE computes: atomics that the fabric does not execute, signals,
+//! parcels, replies.
+//!
+//! Invariant: it executes no user code, and is idle while a thread of this PE waits in the runtime, because
+//! that thread serves other PEs by itself. It sleeps until the provider's doorbell rings, and holds no lock
+//! meanwhile. Threads of this PE that sleep at its doorbell are woken after each round: see `is_guarded`. In
+//! an orderly end of a world it ends before the endpoints are shut.
+
+use super::engine::Engine;
+use super::service::{Control, Running, Service};
+use crate::base::panic_message::panic_text;
+use crate::endpoint::Endpoint;
+use crate::job::GaveUp;
+use pelago_fabric::WaitDescriptor;
+use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering, fence};
+use pelago_fabric::threads::without_signals;
+use rustix::event::{EventfdFlags, eventfd};
+use std::ops::Deref;
+use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The thread's name, by which code that counts a PE's threads excludes it. The system keeps 15 characters.
+pub const NAME: &str = "pelago-service";
+
+/// The initial time for which it is idle after the PE has made progress, and so has served others itself. It
+/// is doubled each time that the PE has done so meanwhile.
+const NAP: Duration = Duration::from_micros(500);
+/// The maximum of that time, if urgent operations make progress without it.
+const NAP_MAX: Duration = Duration::from_millis(4);
+/// The maximum of that time, if urgent operations need it.
+const NAP_MAX_URGENT: Duration = Duration::from_millis(1);
+/// The time for which it lets requests accumulate between two rounds, if urgent operations make progress
+/// without it.
+const GATHERING: Duration = Duration::from_micros(200);
+/// The time for which it leaves the provider to other threads if it cannot sleep now.
+const PAUSE: Duration = Duration::from_micros(50);
+/// The longest sleep between two rounds.
+const SLEEP_BOUND: Duration = Duration::from_secs(1);
+
+/// Starts the thread if it is useful. `engine` keeps the PE in place for as long as the thread runs.
+pub fn spawn<E: Deref<Target = Engine> + Send + 'static>(engine: E, service: &Service) {
+    let Some(net) = engine.net.as_ref().filter(|net| net.moves_by_itself()).map(Arc::clone) else { return };
+    let Ok(event) = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) else { return };
+    let [is_over, is_on_guard] = [false; 2].map(AtomicBool::new);
+    let (sleepers, hears_all) = (AtomicU32::new(0), net.is_urgent());
+    let control = Arc::new(Control { is_over, is_on_guard, sleepers, hears_all, event });
+    let theirs = Arc::clone(&control);
+    let body = move || {
+        let engine = engine;
+        let outcome = catch_unwind(AssertUnwindSafe(|| serve(&engine, &net, &theirs)));
+        if let Err(payload) = outcome
+            && !payload.is::<GaveUp>()
+        {
+            engine.end_process(panic_text(&*payload));
+        }
+    };
+    let spawned = without_signals(|| std::thread::Builder::new().name(NAME.to_owned()).spawn(body));
+    if let Ok(thread) = spawned {
+        service.set(Running { thread, control });
+    }
+}
+
+fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
+    let bell = net.wait_descriptor();
+    let nap_max = if net.is_urgent() { NAP_MAX_URGENT } else { NAP_MAX };
+    let mut nap = NAP;
+    while !control.is_over() && !net.is_shut() {
+        if net.has_looked() && control.sleepers.load(Ordering::Relaxed) == 0 {
+            control.sleep(None, nap);
+            nap = nap_max.min(2 * nap);
+            continue;
+        }
+        nap = NAP;
+        engine.serve_others(net);
+        // SYNC POINT doorbell: orders the processed arrivals before the check for this PE's sleepers.
+        fence(Ordering::SeqCst);
+        engine.ring_own();
+        match &bell {
+            Some(WaitDescriptor { descriptor, is_urgent }) => {
+                if !is_urgent {
+                    control.sleep(None, GATHERING);
+                }
+                // No doorbell rings for contexts, which make progress in calls if any endpoint does.
+                let may_rest =
+                    engine.outbox.is_empty() && !(*is_urgent && engine.contexts.have_outstanding());
+                let bound = if may_rest { SLEEP_BOUND } else { GATHERING };
+                if !net.has_waiters() && net.may_sleep() {
+                    // SYNC POINT guard: releases the arrivals that were processed before.
+                    control.is_on_guard.store(true, Ordering::Release);
+                    control.sleep(Some(descriptor.as_fd()), bound);
+                    control.is_on_guard.store(false, Ordering::Relaxed);
+                } else {
+                    control.sleep(None, PAUSE);
+                }
+            }
+            None => control.sleep(None, GATHERING),
+        }
+    }
+}
