@@ -1,6 +1,6 @@
 /* Reductions and scans of long double, with which Rust cannot compute: the functions of the interface, which
- * pass one that combines two elements on to the library (src/reduce.rs). Minimum and maximum are those of the
- * other types: NaN if an element is NaN, and -0 is less than +0. */
+ * pass one that combines two elements on to the library (src/collective/reduce.rs). Minimum and maximum are
+ * those of the other types: NaN if an element is NaN, and -0 is less than +0. */
 
 #include <stddef.h>
 

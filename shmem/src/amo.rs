@@ -8,12 +8,12 @@
 //!
 //! Source of the fast path: `View`'s own atomics, `pelago/src/amo.rs`.
 
-use crate::abi::{Ctx, c_int};
-use crate::fault::{Call, OrFail, fail, output};
-use crate::hot::{reach, target};
-use crate::library::{self, Library, RemoteAddress};
+use crate::base::abi::{Ctx, c_int};
+use crate::base::fault::{Call, OrFail, output};
+use crate::base::hot::{reach, target};
+use crate::library;
 use pelago::binding::{WAITERS_BEFORE_BYTES, copy, fence_after_update};
-use pelago::{AtomicElement, AtomicInteger, AtomicOp, Element, View};
+use pelago::{AtomicElement, AtomicInteger, AtomicOp};
 use std::mem::MaybeUninit;
 
 // Operations by their index in `AtomicOp::ALL`, so that cold functions take one argument less: their
@@ -415,53 +415,4 @@ unsafe fn compare_nbi_cold<T: AtomicElement>(
 /// The standard's name for the word of an operation.
 fn name_of(op: usize) -> &'static str {
     if op == FETCH { "source" } else { "dest" }
-}
-
-impl Library {
-    /// The array of a word at an address of this PE, and the word's index among the array's words of the
-    /// type. `what` names the argument.
-    pub(crate) fn word<T>(
-        &'static self,
-        call: Call,
-        what: &str,
-        address: *const T,
-    ) -> (RemoteAddress, usize) {
-        let remote = self.words(call, what, address, 1);
-        (remote, remote.offset / size_of::<T>())
-    }
-
-    /// The same for `count` words.
-    pub(crate) fn words<T>(
-        &'static self,
-        call: Call,
-        what: &str,
-        address: *const T,
-        count: usize,
-    ) -> RemoteAddress {
-        let align_bytes = align_of::<T>();
-        if !(address as usize).is_multiple_of(align_bytes) {
-            fail(
-                call,
-                format_args!(
-                    "{what} is {address:p}, no multiple of {align_bytes}: the object has to be aligned as \
-                     its type asks for"
-                ),
-            );
-        }
-        self.locate(call, what, address as usize, count.saturating_mul(size_of::<T>()))
-    }
-
-    /// Calls `work` with the array of a word, seen through a context, as words of the type.
-    pub(crate) fn through_words<T: Element, R>(
-        &'static self,
-        call: Call,
-        ctx: Ctx,
-        remote: RemoteAddress,
-        work: impl FnOnce(&View<'_, T>) -> R,
-    ) -> R {
-        self.through(call, ctx, remote.array, |array| {
-            // SAFETY: both arrays of the library live longer than a call, and have no exclusive phases.
-            work(&unsafe { array.cast::<T>() })
-        })
-    }
 }

@@ -3,12 +3,15 @@
 //!
 //! Each family has one function for each size of elements; the functions for the types jump to it.
 
-use crate::abi::{Ctx, TeamHandle, c_int, c_void, ptrdiff_t, size_t};
-use crate::fault::{Call, Mark, OrFail, fail};
-use crate::hot::JOB;
+pub(crate) mod active_set;
+pub(crate) mod reduce;
+
+use crate::base::abi::{Ctx, TeamHandle, c_int, c_void, ptrdiff_t, size_t};
+use crate::base::fault::{Call, Mark, OrFail, fail};
+use crate::base::hot::JOB;
 use crate::library::{self, Library};
 use crate::rma::{self, Kind};
-use crate::spans::{Stored, Unit};
+use crate::symmetric::spans::{Stored, Unit};
 use crate::team;
 use pelago::{Collective, Team};
 
@@ -32,7 +35,7 @@ fn barrier_slowly(call: Call) {
 /// `shmem_sync_all`: as `shmem_team_sync` on the world.
 #[inline(always)]
 pub(crate) unsafe fn sync_all(call: Call) {
-    meet(call, &library::of(call).groups.world.team);
+    meet(call, &library::of(call).teams.world.team);
 }
 
 /// `shmem_team_sync`: stores are visible; no operation is completed.
@@ -97,7 +100,7 @@ fn broadcast_word<T>(
     if team != TeamHandle::WORLD || size_of::<T>() > WORD_BYTES || nelems != WORD_BYTES / size_of::<T>() {
         return false;
     }
-    let world = || library::get().map(|library| &library.groups.world.team);
+    let world = || library::get().map(|library| &library.teams.world.team);
     broadcast_word_in(world, dest.cast(), source.cast(), pe_root)
 }
 

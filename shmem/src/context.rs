@@ -1,66 +1,17 @@
 //! Contexts (OpenSHMEM 1.6, 9.5): streams of operations that are ordered and completed independently of each
 //! other, over the PEs of a team.
 
-use crate::abi::{
+use crate::base::abi::{
     CTX_BOUNCE_BUFFER, CTX_NOSTORE, CTX_PRIVATE, CTX_SERIALIZED, Ctx, TeamHandle, c_int, c_long,
 };
-use crate::extension::counts::Counts;
-use crate::fault::{Call, fail, output};
-use crate::handles::Handles;
-use crate::hot::Hot;
+use crate::base::fault::{Call, fail, output};
+use crate::base::hot::Hot;
+use crate::handles::context::{CONTEXTS, Context, Members, find};
+use crate::handles::counts::Counts;
+use crate::handles::team::is_alive;
 use crate::library::{self, Library};
-use crate::order;
 use crate::team;
 use pelago::{ContextKind, Pe};
-
-/// The contexts that the program has created.
-static CONTEXTS: Handles<Context> = Handles::new();
-
-/// The context of a handle that is not predefined.
-pub(crate) struct Context {
-    stream: pelago::Context<'static>,
-    team: TeamHandle,
-    /// The PE of each member of its team; `None` if the team has all PEs.
-    members: Option<Members>,
-    n_pes: usize,
-    pub(crate) counts: Counts,
-}
-
-struct Members {
-    pes: Box<[Pe]>,
-    /// The start of the heap of each member; the fast path reads it.
-    parts: Box<[*mut u8]>,
-}
-
-// SAFETY: addresses of shared memory, in a table that is never changed.
-unsafe impl Send for Members {}
-// SAFETY: as for `Send`: the table is never written.
-unsafe impl Sync for Members {}
-
-impl Context {
-    pub(crate) fn stream(&self) -> Option<&pelago::Context<'static>> {
-        Some(&self.stream)
-    }
-
-    pub(crate) fn n_pes(&self) -> usize {
-        self.n_pes
-    }
-
-    pub(crate) fn pe(&self, rank: usize) -> Pe {
-        self.members.as_ref().map_or(rank, |members| members.pes[rank])
-    }
-}
-
-/// The context of a handle; `None` for the default context.
-pub(crate) fn find(call: Call, ctx: Ctx) -> Option<&'static Context> {
-    match ctx {
-        Ctx::DEFAULT => None,
-        Ctx::INVALID => fail(call, "ctx is SHMEM_CTX_INVALID"),
-        Ctx(address) => Some(CONTEXTS.get(address).unwrap_or_else(|why| {
-            fail(call, format_args!("ctx is {address:#x}, a context that {why}"));
-        })),
-    }
-}
 
 /// `shmem_ctx_create`: not collective; 0, or nonzero and `SHMEM_CTX_INVALID`.
 pub(crate) unsafe fn create(call: Call, options: c_long, ctx: *mut Ctx) -> c_int {
@@ -84,10 +35,10 @@ pub(crate) unsafe fn destroy(call: Call, ctx: Ctx) {
         Ctx::DEFAULT => fail(call, "ctx is SHMEM_CTX_DEFAULT, which cannot be destroyed"),
         _ => {
             let handle = find(call, ctx).expect("not the default context").team;
-            if handle != TeamHandle::WORLD && team::is_alive(handle) {
+            if handle != TeamHandle::WORLD && is_alive(handle) {
                 team::find(call, handle).contexts().retain(|&other| other != ctx);
             }
-            end(call, ctx);
+            library::of(call).end_context(call, ctx);
         }
     }
 }
@@ -100,21 +51,10 @@ pub(crate) unsafe fn get_team(call: Call, ctx: Ctx, team: *mut TeamHandle) -> c_
         Ctx::INVALID => TeamHandle::INVALID,
         _ => find(call, ctx).map_or(TeamHandle::WORLD, |context| context.team),
     };
-    let found = if team::is_alive(found) { found } else { TeamHandle::INVALID };
+    let found = if is_alive(found) { found } else { TeamHandle::INVALID };
     // SAFETY: the caller's pointer is valid for one handle.
     unsafe { team.write(found) };
     c_int::from(found == TeamHandle::INVALID)
-}
-
-/// Completes the operations of a context and ends it.
-pub(crate) fn end(call: Call, ctx: Ctx) {
-    order::complete(call, ctx);
-    drop(CONTEXTS.remove(ctx.0));
-}
-
-/// Ends all contexts.
-pub(crate) fn destroy_all() {
-    CONTEXTS.clear();
 }
 
 impl Library {

@@ -124,7 +124,7 @@ macro_rules! function {
 }
 
 /// One C function. The ABI permits unwinding, although no panic unwinds through the function: a panic first
-/// of all ends the job (`library.rs`). With this ABI the compiler adds no code that catches panics.
+/// of all ends the job (`base/fault.rs`). With this ABI the compiler adds no code that catches panics.
 macro_rules! symbol {
     ($name:expr, ($($first:expr),+), $body:path, ($($argument:ident: $type:ty),* $(,)?) ($($result:ty)?)) => {
         const _: () = {

@@ -3,8 +3,8 @@
 //!
 //! Only that file can refer to these symbols: the version script and objcopy hide them (`xtask/src/install`).
 
-use crate::abi::{Ctx, LongDouble, c_int};
-use crate::fault::fail;
+use crate::base::abi::{Ctx, LongDouble, c_int};
+use crate::base::fault::fail;
 use crate::rma;
 use pelago::sync::{AtomicI32, Ordering};
 

@@ -1,11 +1,16 @@
-//! Handles of teams and contexts: addresses of slots in one table, whose memory is never freed.
+//! Handles of teams, contexts and other objects of the program: addresses of slots in one table for each
+//! kind, whose memory is never freed.
 //!
 //! Invariant: an address is a handle only if a slot begins there, so an invalid handle is detected without
 //! dereferencing it. Slots of destroyed objects are reused late, so that most uses of a handle after
 //! destruction are detected as well. Each slot begins with the data that the fast path reads, which are
 //! closed while the slot is not that of a live context.
 
-use crate::hot::Hot;
+pub(crate) mod context;
+pub(crate) mod counts;
+pub(crate) mod team;
+
+use crate::base::hot::Hot;
 use pelago::sync::{AtomicU32, AtomicUsize, Ordering};
 use std::alloc::{Layout, alloc_zeroed};
 use std::cell::UnsafeCell;

@@ -7,11 +7,10 @@
 //! A second `shmem_set_lock` before the lock is cleared, also by another thread of the PE, is refused, and so
 //! is clearing a lock that this PE does not hold: the standard leaves both undefined.
 
-use crate::abi::{Ctx, c_int, c_long};
+use crate::base::abi::{Ctx, c_int, c_long};
+use crate::base::fault::{Call, Mark, OrFail, fail};
 use crate::extension::space;
-use crate::fault::{Call, Mark, OrFail, fail};
 use crate::library::{self, Library};
-use crate::order;
 use pelago::{ErrorKind, RawLock, Result};
 
 /// `shmem_set_lock`: "first come, first served".
@@ -30,7 +29,7 @@ pub(crate) unsafe fn test(call: Call, lock: *mut c_long) -> c_int {
 /// `shmem_clear_lock`: after "all operations on the default context" are complete.
 pub(crate) unsafe fn clear(call: Call, lock: *mut c_long) {
     library::of(call).with_lock(call, lock, |raw| {
-        order::complete(call, Ctx::DEFAULT);
+        library::of(call).complete(call, Ctx::DEFAULT);
         let _mark = Mark::set(call);
         in_words(call, lock, raw.release());
     });

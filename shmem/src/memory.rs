@@ -5,18 +5,13 @@
 //! nothing to do. If spaces of some PEs (`extension/space.rs`) conflict with the plan of all PEs, which those
 //! PEs report in the same agreement, the PEs search for a place that is free on all of them.
 
-use crate::abi::{c_long, c_void, size_t};
-use crate::blocks::{Blocks, Plan};
-use crate::fault::{Call, OrFail, fail};
+use crate::base::abi::{c_long, c_void, size_t};
+use crate::base::fault::{Call, OrFail, fail};
+use crate::base::say::say;
 use crate::library::{self, Library};
-use crate::say::say;
-use crate::setup;
+use crate::symmetric::blocks::{ANY_ALIGN_BYTES, Plan};
 use pelago::binding;
 use std::ptr::null_mut;
-use std::sync::{MutexGuard, PoisonError};
-
-/// An alignment of a block that is sufficient for any type.
-pub(crate) const ANY_ALIGN_BYTES: usize = 16;
 
 /// `shmem_malloc`.
 pub(crate) unsafe fn malloc(call: Call, size: size_t) -> *mut c_void {
@@ -62,7 +57,7 @@ pub(crate) unsafe fn calloc(call: Call, count: size_t, size: size_t) -> *mut c_v
 
 /// `shmem_free`: no effect for null; else it begins with a barrier.
 pub(crate) unsafe fn free(call: Call, ptr: *mut c_void) {
-    if setup::has_ended() {
+    if library::has_ended() {
         return;
     }
     let library = library::of(call);
@@ -115,15 +110,6 @@ pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut
 }
 
 impl Library {
-    pub(crate) fn blocks(&self) -> MutexGuard<'_, Blocks> {
-        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The address of an offset of the heap on this PE.
-    pub(crate) fn address(&self, offset: usize) -> *mut c_void {
-        self.heap.reach().own.wrapping_add(offset).cast()
-    }
-
     /// Allocates on all PEs; null if there is not enough memory or if `bytes` is 0.
     fn alloc(&self, call: Call, bytes: usize, align_bytes: usize) -> *mut c_void {
         if bytes == 0 {
@@ -157,7 +143,7 @@ impl Library {
             if is_held {
                 self.blocks().give_up(plan);
             }
-            let team = &self.groups.world.team;
+            let team = &self.teams.world.team;
             done = Plan::Place(self.hold_at_all((bytes, align_bytes), |place| {
                 let told = team.exchange_words("a common place", [place.unwrap_or(0) as u64, bytes as u64]);
                 told.or_fail(call).iter().map(|&[place, _]| (place != 0).then_some(place as usize)).collect()
@@ -165,37 +151,6 @@ impl Library {
         }
         self.blocks().carry_out(done, bytes);
         done
-    }
-
-    /// The highest offset at which a block is free on all members of a team, reserved on each of them; `None`
-    /// on all if there is none. `tell` exchanges the free offsets.
-    ///
-    /// In each round, every member proposes its highest free offset below the lowest offset that was proposed
-    /// before, and reserves it for the round, so that other threads do not take it. If all members propose
-    /// the same offset, it is the result. The lowest offset falls with every round.
-    pub(crate) fn hold_at_all(
-        &self,
-        (bytes, align_bytes): (usize, usize),
-        mut tell: impl FnMut(Option<usize>) -> Vec<Option<usize>>,
-    ) -> Option<usize> {
-        let mut last = usize::MAX;
-        loop {
-            let mut blocks = self.blocks();
-            let place = blocks.own.highest_fit(bytes, align_bytes, last);
-            if let Some(place) = place {
-                assert!(blocks.own.alloc_at(place, bytes), "a fit is free");
-            }
-            drop(blocks);
-            let told = tell(place);
-            if told.iter().all(|&theirs| theirs == place) {
-                return place;
-            }
-            if let Some(place) = place {
-                self.blocks().own.free(place);
-            }
-            // `None` is less than any offset.
-            last = told.into_iter().min().flatten()?;
-        }
     }
 
     /// The offset of a block, from its address in a call.
@@ -215,10 +170,5 @@ impl Library {
             }
         };
         fail(call, format_args!("ptr is {ptr:p}, {what}"))
-    }
-
-    /// The offset in the heap of an address, which need not lie there.
-    pub(crate) fn offset(&self, ptr: *mut c_void) -> usize {
-        (ptr as usize).wrapping_sub(self.heap.reach().own as usize)
     }
 }

@@ -1,10 +1,9 @@
 //! Memory ordering (OpenSHMEM 1.6, 9.12): fence and quiet.
 
-use crate::abi::{Ctx, c_int, size_t};
-use crate::check::User;
-use crate::context::{self, Context};
-use crate::fault::{Call, Mark};
-use crate::hot::JOB;
+use crate::base::abi::{Ctx, c_int, size_t};
+use crate::base::fault::{Call, Mark};
+use crate::base::hot::JOB;
+use crate::handles::context;
 use crate::library;
 use pelago::sync::{Ordering, fence as atomic_fence};
 
@@ -77,25 +76,16 @@ fn fence_of(call: Call, ctx: Ctx) {
     let world = library::of(call).world;
     let _mark = Mark::set(call);
     if ctx != Ctx::INVALID {
-        match context::find(call, ctx).and_then(Context::stream) {
+        match context::stream(call, ctx) {
             Some(stream) => stream.fence(),
             None => world.fence(),
         }
     }
 }
 
-/// A quiet, always by the slow path.
+/// A quiet by the slow path.
 #[cold]
 #[inline(never)]
-pub(crate) fn complete(call: Call, ctx: Ctx) {
-    let library = library::of(call);
-    let world = library.world;
-    if ctx != Ctx::INVALID {
-        library.settle_sources(call, Some(User::Context(ctx)));
-        let _mark = Mark::set(call);
-        match context::find(call, ctx).and_then(Context::stream) {
-            Some(stream) => stream.quiet(),
-            None => world.quiet(),
-        }
-    }
+fn complete(call: Call, ctx: Ctx) {
+    library::of(call).complete(call, ctx);
 }

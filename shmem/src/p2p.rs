@@ -5,9 +5,10 @@
 //! 4 or 8 bytes is read with one load, so that it may be changed not only by atomics but also by aligned puts
 //! of its size.
 
-use crate::abi::{CMP_EQ, CMP_GE, CMP_GT, CMP_LE, CMP_LT, CMP_NE, c_int, size_t};
-use crate::fault::{Call, Mark, fail, output};
-use crate::library::{self, RemoteAddress};
+use crate::base::abi::{CMP_EQ, CMP_GE, CMP_GT, CMP_LE, CMP_LT, CMP_NE, c_int, size_t};
+use crate::base::fault::{Call, Mark, fail, output};
+use crate::library;
+use crate::symmetric::RemoteAddress;
 use pelago::binding::copy;
 use pelago::sync::{AtomicU64, Ordering};
 use pelago::{Comparison, Element};

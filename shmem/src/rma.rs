@@ -4,11 +4,11 @@
 //! ones. A single element on a PE that is not mapped is put and got through the injection path, if it is
 //! open. All other cases go to `put_cold` or `get_cold`.
 
-use crate::abi::{Ctx, c_int, size_t};
-use crate::check::User;
-use crate::fault::{Call, OrFail};
-use crate::hot::{reach, run, word};
+use crate::base::abi::{Ctx, c_int, size_t};
+use crate::base::fault::{Call, OrFail};
+use crate::base::hot::{reach, run, word};
 use crate::library;
+use crate::symmetric::check::User;
 use pelago::binding::copy;
 use std::mem::MaybeUninit;
 use std::slice;

@@ -1,9 +1,9 @@
 //! Sessions (OpenSHMEM 1.6, 9.5.6 and 9.5.7): hints about what a context is going to be used for. The library
 //! checks them and makes no other use of them.
 
-use crate::abi::{CTX_SESSION_BATCH, CTX_SESSION_TOTAL_OPS, Ctx, SessionConfig, c_long};
-use crate::context;
-use crate::fault::{Call, fail};
+use crate::base::abi::{CTX_SESSION_BATCH, CTX_SESSION_TOTAL_OPS, Ctx, SessionConfig, c_long};
+use crate::base::fault::{Call, fail};
+use crate::handles::context;
 use crate::library;
 
 /// `shmem_ctx_session_start`: no effect for `SHMEM_CTX_INVALID`.

@@ -4,14 +4,16 @@
 //! it may be initialised again. A program that exits with status 0 without it is finalised at its exit, as
 //! after `start_pes`.
 
-use crate::abi::{THREAD_MULTIPLE, THREAD_SINGLE, VENDOR, VERSION, c_char, c_int, c_void};
-use crate::environment::Environment;
-use crate::extension::request;
-use crate::fault::{Call, OrFail, fail, output};
-use crate::hot::JOB;
+mod environment;
+
+use crate::base::abi::{THREAD_MULTIPLE, THREAD_SINGLE, VENDOR, VERSION, c_char, c_int, c_void};
+use crate::base::fault::{Call, OrFail, end_job_on_panic, fail, output};
+use crate::base::hot::JOB;
+use crate::base::say::say;
+use crate::extension::{request, space};
 use crate::library;
-use crate::say::say;
-use crate::statics;
+use crate::symmetric::{OVERHEAD_BYTES, statics};
+use environment::Environment;
 use pelago::binding;
 use pelago::binding::{Membership, thread_count};
 use pelago::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
@@ -26,8 +28,6 @@ struct Setup {
     process: AtomicU32,
     /// The exit status of the whole job, once this PE has requested its end; else `NO_EXIT`.
     global_exit: AtomicI64,
-    /// Whether the library was finalised at the exit of the process; later calls that free have no effect.
-    has_ended: AtomicBool,
     is_exit_watched: AtomicBool,
     /// The membership in the job, from the last finalisation on: the process leaves the job only at its exit,
     /// as the library may be initialised again and a process joins its launcher only once.
@@ -41,7 +41,6 @@ static SETUP: Setup = Setup {
     count: AtomicUsize::new(0),
     process: AtomicU32::new(0),
     global_exit: AtomicI64::new(NO_EXIT),
-    has_ended: AtomicBool::new(false),
     is_exit_watched: AtomicBool::new(false),
     membership: Mutex::new(None),
 };
@@ -54,12 +53,6 @@ impl Setup {
     fn keep(&self, membership: Option<Membership>) {
         *self.membership.lock().unwrap_or_else(PoisonError::into_inner) = membership;
     }
-}
-
-/// Whether the library was finalised at the exit of the process: the objects that exit handlers of the
-/// program, which run later, still free do not exist any more.
-pub(crate) fn has_ended() -> bool {
-    SETUP.has_ended.load(Ordering::Relaxed)
 }
 
 /// `shmem_init`.
@@ -107,7 +100,7 @@ fn initialize(requested: c_int) -> Result<c_int, String> {
             "a child of fork is no PE: let it start a program that is one, in a job of its own".into()
         );
     }
-    library::end_job_on_panic();
+    end_job_on_panic();
     let environment = Environment::read()?;
     let size = heap_size(&environment);
     let settings: Vec<_> = size.iter().map(|size| (HEAP_SIZE, size.as_str())).collect();
@@ -135,7 +128,7 @@ fn heap_size(environment: &Environment) -> Option<String> {
     let statics_bytes = statics::extent_bytes();
     match environment.symmetric_size {
         Some(bytes) => {
-            let overhead = library::OVERHEAD_BYTES + statics_bytes;
+            let overhead = OVERHEAD_BYTES + statics_bytes;
             Some(bytes.saturating_add(overhead as u64).to_string())
         }
         None if statics_bytes > LARGE_STATICS_BYTES && std::env::var_os(HEAP_SIZE).is_none() => {
@@ -153,7 +146,7 @@ const LARGE_STATICS_BYTES: usize = 128 << 20;
 /// `shmem_finalize`: the last one "performs an implicit global barrier to ensure that pending communications
 /// are completed"; any other "is equivalent to a call to shmem_barrier_all".
 pub(crate) unsafe fn finalize(call: Call) {
-    if has_ended() {
+    if library::has_ended() {
         return;
     }
     // Undefined by the standard. Programs that do this have finished and lose nothing.
@@ -171,6 +164,7 @@ pub(crate) unsafe fn finalize(call: Call) {
     library.barrier(call);
     SETUP.count.fetch_sub(1, Ordering::Relaxed);
     if is_last {
+        space::forget_all();
         SETUP.keep(library::close());
     }
 }
@@ -224,7 +218,6 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
         request::complete_all(AT_EXIT);
         library.settle_sources(AT_EXIT, None);
         library.barrier(AT_EXIT);
-        SETUP.has_ended.store(true, Ordering::Relaxed);
         SETUP.keep(library::leave());
     }
     if let Some(membership) = SETUP.take_membership()
@@ -277,15 +270,8 @@ pub(crate) unsafe fn addr_accessible(call: Call, addr: *const c_void, pe: c_int)
 /// `shmem_ptr`: the address at which a symmetric object of another PE is mapped; null if it is not mapped.
 pub(crate) unsafe fn ptr(call: Call, dest: *const c_void, pe: c_int) -> *mut c_void {
     let library = library::of(call);
-    let place = || {
-        let pe = usize::try_from(pe).ok().filter(|&pe| pe < library.world.n_pes())?;
-        if pe == library.me() {
-            return library.find(dest as usize, 1).map(|_| dest.cast_mut());
-        }
-        let remote = library.find(dest as usize, 1)?;
-        Some(remote.array.ptr(pe)?.wrapping_add(remote.offset).cast())
-    };
-    place().unwrap_or(std::ptr::null_mut())
+    let pe = usize::try_from(pe).ok().filter(|&pe| pe < library.world.n_pes());
+    pe.and_then(|pe| library.mapped(dest, pe)).unwrap_or(std::ptr::null_mut())
 }
 
 /// `shmem_info_get_version`.

@@ -5,14 +5,14 @@
 //! about other puts. Where data and word are mapped, the atomic that signals follows the stores and releases
 //! them, and the non-blocking form is complete at return; all other cases use the runtime's `put_signal`.
 
-use crate::abi::{Ctx, SIGNAL_ADD, SIGNAL_SET, c_int, size_t};
 use crate::amo::{has_sleepers, wake};
-use crate::check::User;
-use crate::fault::{Call, OrFail, fail};
-use crate::hot::{reach, run, target};
+use crate::base::abi::{Ctx, SIGNAL_ADD, SIGNAL_SET, c_int, size_t};
+use crate::base::fault::{Call, OrFail, fail};
+use crate::base::hot::{reach, run, target};
 use crate::library;
 use crate::p2p;
 use crate::rma::Kind;
+use crate::symmetric::check::User;
 use pelago::binding::copy;
 use pelago::sync::{Ordering, fence};
 use pelago::{AtomicElement, AtomicOp, SignalOp};

@@ -6,9 +6,9 @@
 //! inlined, as it takes longer than the call. Otherwise the runtime's `put_strided` and `get_strided` move
 //! the blocks as runs of bytes.
 
-use crate::abi::{Ctx, c_int, ptrdiff_t, size_t};
-use crate::fault::{Call, OrFail, fail};
-use crate::hot::{reach, run};
+use crate::base::abi::{Ctx, c_int, ptrdiff_t, size_t};
+use crate::base::fault::{Call, OrFail, fail};
+use crate::base::hot::{reach, run};
 use crate::library;
 use pelago::Strided;
 use pelago::binding::copy;

@@ -1,97 +1,23 @@
 //! Team management (OpenSHMEM 1.6, 9.4).
 //!
-//! Invariant: the handles of the predefined teams are constants; the others are in a table (`handles.rs`),
-//! where each handle belongs to one member. A call that creates teams has the same result on all members of
-//! the parent.
+//! Invariant: the handles of the predefined teams are constants; the others are in a table
+//! (`handles/team.rs`), where each handle belongs to one member. A call that creates teams has the same
+//! result on all members of the parent.
 
-use crate::abi::{Ctx, TEAM_NUM_CONTEXTS, TeamConfig, TeamHandle, c_int, c_long, c_void};
-use crate::active_set::ActiveSets;
-use crate::context;
-use crate::extension::space;
-use crate::fault::{Call, fail, output};
-use crate::handles::Handles;
-use crate::hot::Hot;
+use crate::base::abi::{TEAM_NUM_CONTEXTS, TeamConfig, TeamHandle, c_int, c_long, c_void};
+use crate::base::fault::{Call, fail, output};
+use crate::base::hot::Hot;
+use crate::handles::team::{TEAMS, Team};
 use crate::library;
-use crate::setup;
-use crate::spans::Arrays;
-use pelago::binding;
-use pelago::sync::{AtomicUsize, Ordering};
-use pelago::{ErrorKind, Pe, View, World};
+use pelago::ErrorKind;
+use pelago::sync::Ordering;
 use std::ptr::null_mut;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-/// The teams that the program has created.
-static TEAMS: Handles<Team> = Handles::new();
-
-/// A team of the interface.
-pub(crate) struct Team {
-    pub(crate) team: pelago::Team<'static>,
-    num_contexts: c_int,
-    /// Contexts that are destroyed with it.
-    contexts: Mutex<Vec<Ctx>>,
-    /// The number of collective operations in progress (an extension).
-    pub(crate) requests: AtomicUsize,
-    /// The number of spaces that were created on it (an extension).
-    pub(crate) spaces: AtomicUsize,
-}
-
-/// The library's state for teams and their operations.
-pub(crate) struct Groups {
-    pub(crate) world: Team,
-    shared: Team,
-    /// The PEs of this node; `None` if they are the PEs of the team above.
-    node: Option<Team>,
-    pub(crate) active_sets: ActiveSets,
-    pub(crate) arrays: Arrays,
-}
-
-impl Groups {
-    /// Collective. `active_sets` was made before the heap, which takes all memory that is left. The PEs that
-    /// map each other's heaps become a team; so do the PEs of a node if they are different ones.
-    pub(crate) fn open(
-        world: &'static World,
-        active_sets: ActiveSets,
-        heap: &View<'static, u8>,
-        is_plain: bool,
-    ) -> pelago::Result<Groups> {
-        let reached: Vec<Pe> = (0..world.n_pes()).filter(|&pe| heap.ptr(pe).is_some()).collect();
-        let shared = Team::new(active_sets.found_shared(&reached, world.my_pe())?, 0);
-        let node: Vec<Pe> = (0..world.n_pes())
-            .filter(|&pe| binding::node_of(world, pe) == binding::node_of(world, world.my_pe()))
-            .collect();
-        let is_shared = (0..shared.team.n_pes()).map(|rank| shared.team.pe(rank)).eq(node.iter().copied());
-        let node = if is_shared { None } else { Some(Team::new(active_sets.found_node(&node)?, 0)) };
-        let arrays = Arrays::new(heap, is_plain);
-        Ok(Groups { world: Team::new(world.team(), 0), shared, node, active_sets, arrays })
-    }
-}
-
-/// The last finalisation "destroys all teams", and the objects that belong to them.
-impl Drop for Groups {
-    fn drop(&mut self) {
-        context::destroy_all();
-        space::forget_all();
-        TEAMS.clear();
-    }
-}
-
-impl Team {
-    fn new(team: pelago::Team<'static>, num_contexts: c_int) -> Team {
-        let none = || AtomicUsize::new(0);
-        Team { team, num_contexts, contexts: Mutex::default(), requests: none(), spaces: none() }
-    }
-
-    /// The contexts that are destroyed with this team.
-    pub(crate) fn contexts(&self) -> MutexGuard<'_, Vec<Ctx>> {
-        self.contexts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// The team of a handle, which is valid.
 #[inline(always)]
 pub(crate) fn find(call: Call, handle: TeamHandle) -> &'static Team {
     match handle {
-        TeamHandle::WORLD => &library::of(call).groups.world,
+        TeamHandle::WORLD => &library::of(call).teams.world,
         _ => find_other(call, "team", handle),
     }
 }
@@ -107,18 +33,13 @@ pub(crate) fn find_if_valid(call: Call, what: &str, handle: TeamHandle) -> Optio
     let library = library::of(call);
     match handle {
         TeamHandle::INVALID => None,
-        TeamHandle::WORLD => Some(&library.groups.world),
-        TeamHandle::SHARED => Some(&library.groups.shared),
-        TeamHandle::NODE => Some(library.groups.node.as_ref().unwrap_or(&library.groups.shared)),
+        TeamHandle::WORLD => Some(&library.teams.world),
+        TeamHandle::SHARED => Some(&library.teams.shared),
+        TeamHandle::NODE => Some(library.teams.node.as_ref().unwrap_or(&library.teams.shared)),
         TeamHandle(address) => Some(TEAMS.get(address).unwrap_or_else(|why| {
             fail(call, format_args!("{what} is {address:#x}, a team that {why}"));
         })),
     }
-}
-
-/// Whether a handle is still the handle of a team.
-pub(crate) fn is_alive(handle: TeamHandle) -> bool {
-    matches!(handle, TeamHandle::WORLD | TeamHandle::SHARED | TeamHandle::NODE) || TEAMS.get(handle.0).is_ok()
 }
 
 /// `shmem_team_my_pe`: -1 for `SHMEM_TEAM_INVALID`.
@@ -167,10 +88,9 @@ pub(crate) unsafe fn translate_pe(
 pub(crate) unsafe fn ptr(call: Call, team: TeamHandle, dest: *const c_void, pe: c_int) -> *mut c_void {
     let Some(team) = find_if_valid(call, "team", team) else { return null_mut() };
     match usize::try_from(pe) {
-        // SAFETY: it reads only the address, not the memory.
-        Ok(rank) if rank < team.team.n_pes() => unsafe {
-            setup::ptr(call, dest, team.team.pe(rank) as c_int)
-        },
+        Ok(rank) if rank < team.team.n_pes() => {
+            library::of(call).mapped(dest, team.team.pe(rank)).unwrap_or(null_mut())
+        }
         _ => null_mut(),
     }
 }
@@ -314,7 +234,8 @@ pub(crate) unsafe fn destroy(call: Call, team: TeamHandle) {
             format_args!("{spaces} spaces of the team are left: call shmemx_space_destroy for them first"),
         );
     }
+    let library = library::of(call);
     let contexts = std::mem::take(&mut *find(call, team).contexts());
-    contexts.into_iter().for_each(|ctx| context::end(call, ctx));
+    contexts.into_iter().for_each(|ctx| library.end_context(call, ctx));
     drop(TEAMS.remove(team.0));
 }

@@ -13,23 +13,15 @@ mod hosts;
 #[cfg(feature = "full")]
 mod hybrid;
 #[cfg(feature = "full")]
-mod hydra;
-#[cfg(feature = "full")]
 mod intruders;
 mod jobs;
-#[cfg(feature = "full")]
-mod mpirun;
-#[cfg(feature = "full")]
-mod namespaces;
+mod launchers;
 mod output;
 mod process;
 mod programs;
 mod qtc;
 mod several_hosts;
 mod sim;
-#[cfg(feature = "full")]
-mod slurm;
-mod stub_launcher;
 mod sync_memory;
 mod threads;
 mod tune;

@@ -28,76 +28,76 @@ api! {
     only plain "alltoallsmem": crate::collective::alltoallsmem,
         (team: TeamHandle, dest: *mut c_void, source: *const c_void, dst: ptrdiff_t, sst: ptrdiff_t,
          nelems: size_t) -> c_int;
-    only generic(REDUCE_BITS) "_and_reduce": crate::reduce::and_reduce,
+    only generic(REDUCE_BITS) "_and_reduce": crate::collective::reduce::and_reduce,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t) -> c_int;
-    only generic(REDUCE_BITS) "_or_reduce": crate::reduce::or_reduce,
+    only generic(REDUCE_BITS) "_or_reduce": crate::collective::reduce::or_reduce,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t) -> c_int;
-    only generic(REDUCE_BITS) "_xor_reduce": crate::reduce::xor_reduce,
+    only generic(REDUCE_BITS) "_xor_reduce": crate::collective::reduce::xor_reduce,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t) -> c_int;
-    only generic(RMA_VALUE) "_min_reduce": crate::reduce::min_reduce,
+    only generic(RMA_VALUE) "_min_reduce": crate::collective::reduce::min_reduce,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t) -> c_int;
     foreign generic(LONG_DOUBLE) "_min_reduce": crate::foreign,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t) -> c_int;
-    only generic(RMA_VALUE) "_max_reduce": crate::reduce::max_reduce,
+    only generic(RMA_VALUE) "_max_reduce": crate::collective::reduce::max_reduce,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t) -> c_int;
     foreign generic(LONG_DOUBLE) "_max_reduce": crate::foreign,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t) -> c_int;
-    only generic(REDUCE_SUM) "_sum_reduce": crate::reduce::sum_reduce,
+    only generic(REDUCE_SUM) "_sum_reduce": crate::collective::reduce::sum_reduce,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t) -> c_int;
     foreign generic(LONG_DOUBLE) "_sum_reduce": crate::foreign,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t) -> c_int;
-    only generic(REDUCE_SUM) "_prod_reduce": crate::reduce::prod_reduce,
+    only generic(REDUCE_SUM) "_prod_reduce": crate::collective::reduce::prod_reduce,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t) -> c_int;
     foreign generic(LONG_DOUBLE) "_prod_reduce": crate::foreign,
         (team: TeamHandle, dest: *mut T, source: *const T, nreduce: size_t) -> c_int;
-    only generic(REDUCE_SUM) "_sum_inscan": crate::reduce::sum_inscan,
+    only generic(REDUCE_SUM) "_sum_inscan": crate::collective::reduce::sum_inscan,
         (team: TeamHandle, dest: *mut T, source: *const T, nelems: size_t) -> c_int;
     foreign generic(LONG_DOUBLE) "_sum_inscan": crate::foreign,
         (team: TeamHandle, dest: *mut T, source: *const T, nelems: size_t) -> c_int;
-    only generic(REDUCE_SUM) "_sum_exscan": crate::reduce::sum_exscan,
+    only generic(REDUCE_SUM) "_sum_exscan": crate::collective::reduce::sum_exscan,
         (team: TeamHandle, dest: *mut T, source: *const T, nelems: size_t) -> c_int;
     foreign generic(LONG_DOUBLE) "_sum_exscan": crate::foreign,
         (team: TeamHandle, dest: *mut T, source: *const T, nelems: size_t) -> c_int;
     /// Deprecated.
-    only plain "barrier": crate::active_set::barrier,
+    only plain "barrier": crate::collective::active_set::barrier,
         (pe_start: c_int, log_pe_stride: c_int, pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
-    only plain "sync": crate::active_set::sync,
+    only plain "sync": crate::collective::active_set::sync,
         (pe_start: c_int, log_pe_stride: c_int, pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
-    only sized(ACTIVE_SIZES) "broadcast" "": crate::active_set::broadcast,
+    only sized(ACTIVE_SIZES) "broadcast" "": crate::collective::active_set::broadcast,
         (dest: *mut T, source: *const T, nelems: size_t, pe_root: c_int, pe_start: c_int,
          log_pe_stride: c_int, pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
-    only sized(ACTIVE_SIZES) "collect" "": crate::active_set::collect,
+    only sized(ACTIVE_SIZES) "collect" "": crate::collective::active_set::collect,
         (dest: *mut T, source: *const T, nelems: size_t, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
-    only sized(ACTIVE_SIZES) "fcollect" "": crate::active_set::fcollect,
+    only sized(ACTIVE_SIZES) "fcollect" "": crate::collective::active_set::fcollect,
         (dest: *mut T, source: *const T, nelems: size_t, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
-    only sized(ACTIVE_SIZES) "alltoall" "": crate::active_set::alltoall,
+    only sized(ACTIVE_SIZES) "alltoall" "": crate::collective::active_set::alltoall,
         (dest: *mut T, source: *const T, nelems: size_t, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
-    only sized(ACTIVE_SIZES) "alltoalls" "": crate::active_set::alltoalls,
+    only sized(ACTIVE_SIZES) "alltoalls" "": crate::collective::active_set::alltoalls,
         (dest: *mut T, source: *const T, dst: ptrdiff_t, sst: ptrdiff_t, nelems: size_t,
          pe_start: c_int, log_pe_stride: c_int, pe_size: c_int, psync: *mut c_long);
     /// Deprecated.
-    only typed(TO_ALL_BITS) "_and_to_all": crate::reduce::and_to_all,
+    only typed(TO_ALL_BITS) "_and_to_all": crate::collective::reduce::and_to_all,
         (dest: *mut T, source: *const T, nreduce: c_int, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, pwrk: *mut T, psync: *mut c_long);
     /// Deprecated.
-    only typed(TO_ALL_BITS) "_or_to_all": crate::reduce::or_to_all,
+    only typed(TO_ALL_BITS) "_or_to_all": crate::collective::reduce::or_to_all,
         (dest: *mut T, source: *const T, nreduce: c_int, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, pwrk: *mut T, psync: *mut c_long);
     /// Deprecated.
-    only typed(TO_ALL_BITS) "_xor_to_all": crate::reduce::xor_to_all,
+    only typed(TO_ALL_BITS) "_xor_to_all": crate::collective::reduce::xor_to_all,
         (dest: *mut T, source: *const T, nreduce: c_int, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, pwrk: *mut T, psync: *mut c_long);
     /// Deprecated.
-    only typed(TO_ALL_ORDER) "_min_to_all": crate::reduce::min_to_all,
+    only typed(TO_ALL_ORDER) "_min_to_all": crate::collective::reduce::min_to_all,
         (dest: *mut T, source: *const T, nreduce: c_int, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, pwrk: *mut T, psync: *mut c_long);
     /// Deprecated.
@@ -105,7 +105,7 @@ api! {
         (dest: *mut T, source: *const T, nreduce: c_int, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, pwrk: *mut T, psync: *mut c_long);
     /// Deprecated.
-    only typed(TO_ALL_ORDER) "_max_to_all": crate::reduce::max_to_all,
+    only typed(TO_ALL_ORDER) "_max_to_all": crate::collective::reduce::max_to_all,
         (dest: *mut T, source: *const T, nreduce: c_int, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, pwrk: *mut T, psync: *mut c_long);
     /// Deprecated.
@@ -113,7 +113,7 @@ api! {
         (dest: *mut T, source: *const T, nreduce: c_int, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, pwrk: *mut T, psync: *mut c_long);
     /// Deprecated.
-    only typed(TO_ALL_SUM) "_sum_to_all": crate::reduce::sum_to_all,
+    only typed(TO_ALL_SUM) "_sum_to_all": crate::collective::reduce::sum_to_all,
         (dest: *mut T, source: *const T, nreduce: c_int, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, pwrk: *mut T, psync: *mut c_long);
     /// Deprecated.
@@ -121,7 +121,7 @@ api! {
         (dest: *mut T, source: *const T, nreduce: c_int, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, pwrk: *mut T, psync: *mut c_long);
     /// Deprecated.
-    only typed(TO_ALL_SUM) "_prod_to_all": crate::reduce::prod_to_all,
+    only typed(TO_ALL_SUM) "_prod_to_all": crate::collective::reduce::prod_to_all,
         (dest: *mut T, source: *const T, nreduce: c_int, pe_start: c_int, log_pe_stride: c_int,
          pe_size: c_int, pwrk: *mut T, psync: *mut c_long);
     /// Deprecated.

@@ -20,11 +20,11 @@ api! {
         nblocks: size_t, pe: c_int);
     extra_both plain "signal_add": crate::signal::add, (sig_addr: *mut u64, signal: u64, pe: c_int);
     extra_both plain "signal_set": crate::signal::set, (sig_addr: *mut u64, signal: u64, pe: c_int);
-    extra generic(REDUCE_SUM) "_sum_inscan": crate::reduce::sum_inscan,
+    extra generic(REDUCE_SUM) "_sum_inscan": crate::collective::reduce::sum_inscan,
         (team: TeamHandle, dest: *mut T, source: *const T, nelems: size_t) -> c_int;
     foreign_extra generic(LONG_DOUBLE) "_sum_inscan": crate::foreign,
         (team: TeamHandle, dest: *mut T, source: *const T, nelems: size_t) -> c_int;
-    extra generic(REDUCE_SUM) "_sum_exscan": crate::reduce::sum_exscan,
+    extra generic(REDUCE_SUM) "_sum_exscan": crate::collective::reduce::sum_exscan,
         (team: TeamHandle, dest: *mut T, source: *const T, nelems: size_t) -> c_int;
     foreign_extra generic(LONG_DOUBLE) "_sum_exscan": crate::foreign,
         (team: TeamHandle, dest: *mut T, source: *const T, nelems: size_t) -> c_int;

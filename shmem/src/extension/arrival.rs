@@ -2,8 +2,8 @@
 //! Portals hardware): a word of symmetric memory, to which a put or get with a counter adds 1 at its target
 //! PE.
 
-use crate::abi::{CMP_GE, Counter, Ctx, SIGNAL_ADD, c_int, c_long, c_void, size_t};
-use crate::fault::{Call, fail};
+use crate::base::abi::{CMP_GE, Counter, Ctx, SIGNAL_ADD, c_int, c_long, c_void, size_t};
+use crate::base::fault::{Call, fail};
 use crate::{amo, library, memory, p2p, rma, signal};
 
 /// `shmemx_ct_create`: collective, a barrier; the counter is 0 on every PE.

@@ -3,13 +3,10 @@
 //! For operations over the network the library knows which operations of a context are complete, but not
 //! which sources are already free; so local completion is implemented by full completion, which includes it.
 
-use crate::abi::{Ctx, c_int};
-use crate::check::User;
-use crate::context::{self, Context};
-use crate::fault::Call;
+use crate::base::abi::{Ctx, c_int};
+use crate::base::fault::Call;
 use crate::library;
 use crate::order;
-use pelago::binding;
 
 /// `shmemx_local_complete`, of the default context, and `shmemx_ctx_local_complete`: the local buffers of the
 /// context's operations may be used again. No effect for `SHMEM_CTX_INVALID`.
@@ -20,27 +17,11 @@ pub(crate) unsafe fn local_complete(call: Call, ctx: Ctx) {
 
 /// `shmemx_ctx_local_query`: 1 if `shmemx_local_complete` would not wait.
 pub(crate) unsafe fn local_query(call: Call, ctx: Ctx) -> c_int {
-    c_int::from(is_quiet(call, ctx))
+    c_int::from(library::of(call).is_quiet(call, ctx))
 }
 
 /// `shmemx_quiet_test`: 1 if all operations that were started on the context are complete; the call is then a
 /// quiet; else 0.
 pub(crate) unsafe fn quiet_test(call: Call, ctx: Ctx) -> c_int {
-    c_int::from(is_quiet(call, ctx))
-}
-
-/// Makes progress. Returns whether a quiet would return without waiting; in this case the call is a quiet.
-pub(crate) fn is_quiet(call: Call, ctx: Ctx) -> bool {
-    let library = library::of(call);
-    if ctx == Ctx::INVALID {
-        return true;
-    }
-    let is_quiet = match context::find(call, ctx).and_then(Context::stream) {
-        Some(stream) => stream.is_quiet(),
-        None => binding::is_quiet(library.world),
-    };
-    if is_quiet {
-        library.settle_sources(call, Some(User::Context(ctx)));
-    }
-    is_quiet
+    c_int::from(library::of(call).is_quiet(call, ctx))
 }

@@ -6,8 +6,8 @@
 //! receives; the number depends on the two members and the length. The members exchange their sums. If every
 //! block has equal lengths, the two totals over all members are equal; otherwise they differ almost surely.
 
-use crate::abi::{TeamHandle, c_int, c_void, size_t};
-use crate::fault::{Call, OrFail, fail};
+use crate::base::abi::{TeamHandle, c_int, c_void, size_t};
+use crate::base::fault::{Call, OrFail, fail};
 use crate::library;
 use crate::team;
 use pelago::{Collective, Team};

@@ -1,7 +1,7 @@
 //! The amount of free symmetric memory. Source of the request: OpenSHMEM specification, issue 98.
 
-use crate::abi::size_t;
-use crate::fault::Call;
+use crate::base::abi::size_t;
+use crate::base::fault::Call;
 use crate::library;
 
 /// `shmemx_heap_free`: bytes of the symmetric heap in free blocks, the same on every PE

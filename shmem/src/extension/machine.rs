@@ -1,7 +1,7 @@
 //! The clock, and the name of the node (Sandia OpenSHMEM).
 
-use crate::abi::{ThreadNumber, c_char};
-use crate::fault::{Call, fail};
+use crate::base::abi::{ThreadNumber, c_char};
+use crate::base::fault::{Call, fail};
 use pelago::sync::{AtomicUsize, Ordering};
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;

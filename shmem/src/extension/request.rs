@@ -4,15 +4,15 @@
 //! Invariant: a request is in the table from the call that starts its operation until a call has found that
 //! the operation is over; the last finalisation waits for the remaining requests.
 
-use crate::abi::{Ctx, LongDouble, Request, TeamHandle, c_char, c_int, c_void, size_t};
-use crate::check::User;
+use crate::base::abi::{Ctx, LongDouble, Request, TeamHandle, c_char, c_int, c_void, size_t};
+use crate::base::fault::{Call, Mark, OrFail, fail};
+use crate::base::hot::Hot;
+use crate::collective::reduce::{CombineLongDouble, Make, Ready, combiner, long_double_combiner, name};
 use crate::collective::root;
-use crate::fault::{Call, Mark, OrFail, fail};
-use crate::handles::Handles;
-use crate::hot::Hot;
+use crate::handles::{self, Handles};
 use crate::library;
-use crate::reduce::{CombineLongDouble, Make, Ready, combiner, long_double_combiner, name};
-use crate::spans::{Stored, Unit};
+use crate::symmetric::check::User;
+use crate::symmetric::spans::{Stored, Unit};
 use crate::team;
 use pelago::sync::Ordering;
 use pelago::{Collective, Combiner, ReduceOp, Reducible, Team};
@@ -21,12 +21,12 @@ use pelago::{Collective, Combiner, ReduceOp, Reducible, Team};
 static REQUESTS: Handles<UnderWay> = Handles::new();
 
 /// The maximum number of operations in progress on a PE.
-const MOST: usize = crate::handles::SLOTS;
+const MOST: usize = handles::SLOTS;
 
 /// An operation in progress; its team counts these operations.
 struct UnderWay {
     request: pelago::Request<'static>,
-    team: &'static team::Team,
+    team: &'static handles::team::Team,
 }
 
 impl UnderWay {
@@ -262,7 +262,7 @@ fn read(call: Call, request: *mut Request) -> Request {
     unsafe { request.read() }
 }
 
-fn stale(call: Call, request: Request, why: crate::handles::Stale) -> ! {
+fn stale(call: Call, request: Request, why: handles::Stale) -> ! {
     fail(call, format_args!("request is {:#x}, a request that {why}", request.0))
 }
 

@@ -8,16 +8,15 @@
 //! Invariant: the members make the same calls, so a block lies at the same offset in the space of each; every
 //! call compares the arguments of the members, in the exchange that is its barrier.
 
-use crate::abi::{Ctx, SpaceHandle, TeamHandle, c_int, c_void, size_t};
+use crate::base::abi::{Ctx, SpaceHandle, TeamHandle, c_int, c_void, size_t};
+use crate::base::fault::{Call, Mark, OrFail, fail};
+use crate::base::hot::Hot;
 use crate::collective::meet;
-use crate::fault::{Call, Mark, OrFail, fail};
 use crate::handles::Handles;
-use crate::hot::Hot;
+use crate::handles::team::Team;
 use crate::library;
-use crate::memory::ANY_ALIGN_BYTES;
-use crate::order;
-use crate::setup;
-use crate::team::{self, Team};
+use crate::symmetric::blocks::ANY_ALIGN_BYTES;
+use crate::team;
 use pelago::binding::{GRANULE_BYTES, HEADER_BYTES, Heap};
 use pelago::sync::Ordering;
 use std::collections::BTreeMap;
@@ -64,7 +63,7 @@ struct Notice {
     number: usize,
 }
 
-/// Removes all spaces from the tables. Called when the library is closed.
+/// Removes all spaces from the tables. Called before the library is closed.
 pub(crate) fn forget_all() {
     STARTS.write().unwrap_or_else(PoisonError::into_inner).clear();
     SPACES.clear();
@@ -83,7 +82,7 @@ pub(crate) unsafe fn create(call: Call, team: TeamHandle, bytes: size_t, space: 
     // One block may fill it.
     let size = bytes.max(1).saturating_add(GRANULE_BYTES - 1) / GRANULE_BYTES * GRANULE_BYTES;
     let size = size.saturating_add(HEADER_BYTES);
-    order::complete(call, Ctx::DEFAULT);
+    library.complete(call, Ctx::DEFAULT);
     let place = library.hold_at_all((size, GRANULE_BYTES), |place| {
         let notice = Notice { call, space: place.unwrap_or(0), align_bytes: 1, number: bytes };
         let told = exchange(call, members, notice, |theirs| Notice { space: theirs.space, ..notice });
@@ -105,7 +104,7 @@ pub(crate) unsafe fn create(call: Call, team: TeamHandle, bytes: size_t, space: 
 /// `shmemx_space_destroy`: collective; it begins with a barrier of the team, and frees the whole space. No
 /// effect for `SHMEMX_SPACE_INVALID`.
 pub(crate) unsafe fn destroy(call: Call, space: SpaceHandle) {
-    if setup::has_ended() || space == SpaceHandle::INVALID {
+    if library::has_ended() || space == SpaceHandle::INVALID {
         return;
     }
     let library = library::of(call);
@@ -151,7 +150,7 @@ pub(crate) unsafe fn align(call: Call, space: SpaceHandle, alignment: size_t, si
 
 /// `shmemx_space_free`: no effect for null; else it begins with a barrier of the team.
 pub(crate) unsafe fn free(call: Call, space: SpaceHandle, ptr: *mut c_void) {
-    if setup::has_ended() || ptr.is_null() {
+    if library::has_ended() || ptr.is_null() {
         return;
     }
     let (library, handle, space) = (library::of(call), space, find(call, space));
@@ -209,7 +208,7 @@ impl Space {
 
     /// Checks that all members make the same call. A barrier of the team.
     fn agree(&self, call: Call, align_bytes: usize, number: usize) {
-        order::complete(call, Ctx::DEFAULT);
+        library::of(call).complete(call, Ctx::DEFAULT);
         let notice = Notice { call, space: self.offset, align_bytes, number };
         exchange(call, self.team, notice, |_| notice);
     }

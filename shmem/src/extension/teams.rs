@@ -2,8 +2,8 @@
 //! results are as for the standard's splits: nonzero and `SHMEM_TEAM_INVALID` if the parent or the range is
 //! invalid or memory is exhausted.
 
-use crate::abi::{TeamConfig, TeamHandle, c_int, c_long};
-use crate::fault::{Call, fail};
+use crate::base::abi::{TeamConfig, TeamHandle, c_int, c_long};
+use crate::base::fault::{Call, fail};
 use crate::team::{find_if_valid, hand_out, num_contexts, refuse_mistakes};
 
 /// `shmemx_team_split_by_color`: a team of the members that pass the same colour, ordered by key and then by

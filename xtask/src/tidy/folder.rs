@@ -12,8 +12,6 @@ use super::Finding;
 const FILES_MAX: usize = 25;
 /// Folders that are lists.
 const LISTS: [&str; 3] = ["docs/decisions", "pelago/tests/ui", "shmem/tests/c"];
-/// Folders that have more for now: they may only shrink.
-const KNOWN: [(&str, usize); 3] = [("shmem/src", 31), ("shmem/tests/library", 29), ("cli/tests/command", 27)];
 
 /// The folders with too many files.
 pub fn check(paths: &[String]) -> Vec<Finding> {
@@ -23,18 +21,13 @@ pub fn check(paths: &[String]) -> Vec<Finding> {
             *counts.entry(folder).or_default() += 1;
         }
     }
-    let limit = |folder: &str| match KNOWN.iter().find(|(known, _)| *known == folder) {
-        Some((_, files)) => *files,
-        None if LISTS.contains(&folder) => usize::MAX,
-        None => FILES_MAX,
-    };
-    let crowded = counts.into_iter().filter(|(folder, count)| *count > limit(folder));
+    let crowded = counts.into_iter().filter(|(folder, count)| *count > FILES_MAX && !LISTS.contains(folder));
     crowded
         .map(|(folder, count)| Finding {
             path: folder.to_owned(),
             line: 1,
             rule: "folder",
-            message: format!("{count} files, {} allowed: divide it", limit(folder)),
+            message: format!("{count} files, {FILES_MAX} allowed: divide it"),
         })
         .collect()
 }
@@ -54,9 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_may_be_long_and_known_folders_may_not_grow() {
+    fn lists_may_be_long() {
         assert_eq!(found("docs/decisions", 100), 0);
-        let (folder, files) = KNOWN[0];
-        assert_eq!([found(folder, files), found(folder, files + 1)], [0, 1]);
     }
 }

@@ -2,9 +2,9 @@
 
 use std::process::Command;
 
-use super::faults::panicking;
-use super::jobs::{assert_ft_json, assert_hello};
-use super::process::{Ended, Started};
+use crate::faults::panicking;
+use crate::jobs::{assert_ft_json, assert_hello};
+use crate::process::{Ended, Started};
 
 /// Runs an application on `pes` PEs that hydra starts.
 fn hydra(pes: u64, words: &[&str]) -> Ended {

@@ -6,7 +6,7 @@
 //! the limit, which is null where operations on the PE go over the network. All cases that the fast path does
 //! not handle go to the one cold function of the operation.
 
-use crate::abi::{Ctx, c_int};
+use crate::base::abi::{Ctx, c_int};
 use pelago::World;
 use pelago::binding::Far;
 use std::ptr::null;
@@ -49,12 +49,12 @@ impl Hot {
         Hot { limit: 0, start: 0, bytes: 0, parts: null(), looked_at_bytes: 0, far: Far::NONE };
 }
 
-/// The default context. `statics/sections.rs` knows the section: where this library is linked into the
-/// program, the section does not count as the program's variables.
+/// The default context. `symmetric/statics/sections.rs` knows the section: where this library is linked into
+/// the program, the section does not count as the program's variables.
 #[unsafe(link_section = "pelago_state")]
 pub(crate) static mut HOT: Hot = Hot::CLOSED;
 
-/// The data that queries, fence and quiet of the default context read.
+/// The data that queries, fence and quiet of the default context read, and messages about mistakes.
 #[repr(C)]
 pub(crate) struct Job {
     /// Two words that are 0 while fence and quiet only have to order stores.
@@ -65,6 +65,8 @@ pub(crate) struct Job {
     pub(crate) me: c_int,
     /// The number of PEs.
     pub(crate) n_pes: c_int,
+    /// The world; null while the library is not initialised.
+    pub(crate) world: *const World,
 }
 
 // SAFETY: the fields are numbers, addresses of words that are only accessed as atomics, and a world, which is
@@ -73,7 +75,15 @@ unsafe impl Sync for Job {}
 
 impl Job {
     /// The state without a job.
-    pub(crate) const NONE: Job = Job { outstanding: [&1, &1], plain: null(), me: -1, n_pes: -1 };
+    pub(crate) const NONE: Job =
+        Job { outstanding: [&1, &1], plain: null(), me: -1, n_pes: -1, world: null() };
+
+    /// The world, if the library is initialised.
+    pub(crate) fn world() -> Option<&'static World> {
+        // SAFETY: only initialisation and finalisation write it, and they run concurrently with no other
+        // call; in between the world lives.
+        unsafe { JOB.world.as_ref() }
+    }
 }
 
 /// The job of this process.

@@ -1,7 +1,7 @@
 //! Environment variables (OpenSHMEM 1.6, chapter 8). The names with `SMA_` are deprecated; where both are
 //! set, the name with `SHMEM_` is used.
 
-use crate::abi::{VENDOR, VERSION};
+use crate::base::abi::{VENDOR, VERSION};
 use std::env;
 
 /// The settings from the environment.

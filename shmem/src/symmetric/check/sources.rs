@@ -4,8 +4,8 @@
 //! contents. They are read by a system call, as memory that was freed in the meantime may not be mapped any
 //! more.
 
-use crate::abi::Ctx;
-use crate::fault::Call;
+use crate::base::abi::Ctx;
+use crate::base::fault::Call;
 use std::hash::{DefaultHasher, Hasher};
 
 /// The call that completes an operation.

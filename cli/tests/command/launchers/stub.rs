@@ -16,8 +16,8 @@ use std::sync::mpsc::{Receiver, channel};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Signal, kill_process};
 
-use super::jobs::{assert_ft_json, assert_hello};
-use super::process::{LIMIT, handle_of, has_ended, is_at_work, pid_of, wait_until};
+use crate::jobs::{assert_ft_json, assert_hello};
+use crate::process::{LIMIT, handle_of, has_ended, is_at_work, pid_of, wait_until};
 
 /// The name of the key-value space.
 const KVS: &str = "kvs_4711_0";

@@ -12,7 +12,7 @@
 
 mod copy;
 mod extent;
-mod fork;
+pub(crate) mod fork;
 mod objects;
 mod program_file;
 mod sections;

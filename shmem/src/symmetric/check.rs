@@ -2,13 +2,13 @@
 //! memory, and sources that change while a non-blocking operation uses them.
 //!
 //! Invariant: while checking is on, the fast path is closed and quiet and barriers take their slow paths, so
-//! every call reaches these functions; while it is off, a library has no `Checks`, and no check is done.
+//! every call reaches these functions; while it is off, there is no `Checks`, and no check is done.
 
 mod objects;
 mod sources;
 
-use crate::fault::{Call, fail};
-use crate::library::Library;
+use super::Memory;
+use crate::base::fault::{Call, fail};
 use objects::Objects;
 use sources::Sources;
 use std::ops::Range;
@@ -33,7 +33,7 @@ impl Checks {
     }
 }
 
-impl Library {
+impl Memory {
     /// Ends the job if symmetric memory does not lie in one object. For variables this is checked if the
     /// program's file names them.
     pub(crate) fn check_object(&self, call: Call, what: &str, address: usize, bytes: usize) {

@@ -4,11 +4,12 @@
 //! Rust cannot compute with `long double`: its calls come from `long_double.c`, which passes a C function
 //! that combines two elements.
 
-use crate::abi::{LongDouble, TeamHandle, c_char, c_int, c_long, size_t};
-use crate::active_set::{self, Triplet};
-use crate::fault::{Call, OrFail};
+use super::active_set;
+use crate::base::abi::{LongDouble, TeamHandle, c_char, c_int, c_long, size_t};
+use crate::base::fault::{Call, OrFail};
 use crate::library;
-use crate::spans::{Stored, Unit};
+use crate::library::teams::Triplet;
+use crate::symmetric::spans::{Stored, Unit};
 use crate::team;
 use pelago::{Collective, Combiner, IntoCombiner, ReduceOp, Reducible, Team};
 use std::ffi::CStr;

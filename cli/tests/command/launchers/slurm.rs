@@ -7,9 +7,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::hosts::{ADDRESSES, Hosts};
-use super::jobs::{assert_ft_json, assert_hello};
-use super::process::{Ended, Started, wait_until};
+use crate::hosts::{ADDRESSES, Hosts};
+use crate::jobs::{assert_ft_json, assert_hello};
+use crate::process::{Ended, Started, wait_until};
 
 const N_NODES: usize = 4;
 /// The port of the controller; those of the nodes follow.

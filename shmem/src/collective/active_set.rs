@@ -4,56 +4,20 @@
 //! Invariant: an active set has a team, which its members create at their first operation on the set, and
 //! which they keep. So the program's `pSync` and `pWrk` are not needed: nothing is written to them.
 
-use crate::abi::{Ctx, SYNC_VALUE, c_int, c_long, ptrdiff_t, size_t};
-use crate::collective::{self, alltoall_units, alltoalls_units, collect_units, fcollect_units, meet};
-use crate::fault::{Call, OrFail, fail};
+use super::{alltoall_units, alltoalls_units, collect_units, fcollect_units, meet};
+use crate::base::abi::{Ctx, SYNC_VALUE, c_int, c_long, ptrdiff_t, size_t};
+use crate::base::fault::{Call, OrFail, fail};
+use crate::base::say::say;
+use crate::library::teams::Triplet;
 use crate::library::{self, Library};
-use crate::order;
-use crate::say::say;
-use crate::spans::Unit;
+use crate::symmetric::spans::Unit;
 use pelago::binding;
-use pelago::binding::Foundry;
-use pelago::sync::{AtomicBool, Ordering};
-use pelago::{Pe, Team, World};
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use pelago::sync::Ordering;
+use pelago::{Pe, Team};
+use std::sync::Arc;
 
 /// The number of words of `pSync` for all operations, as in `include/shmem.h`.
 const SYNC_SIZE: usize = 8;
-
-/// An active set as given in calls: first PE, logarithm of the stride, number of PEs.
-pub(crate) type Triplet = (c_int, c_int, c_int);
-
-/// The teams of the active sets that this PE has been in.
-pub(crate) struct ActiveSets {
-    teams: Mutex<HashMap<Triplet, Arc<Team<'static>>>>,
-    foundry: Foundry<'static>,
-    /// Whether this PE has reported a reduction over a set that it is not in.
-    is_told: AtomicBool,
-}
-
-impl ActiveSets {
-    /// Collective.
-    pub(crate) fn open(world: &'static World) -> pelago::Result<ActiveSets> {
-        Ok(ActiveSets { teams: Mutex::default(), foundry: world.foundry()?, is_told: AtomicBool::new(false) })
-    }
-
-    /// The team of the PEs that map each other's memory, or of this one alone.
-    pub(crate) fn found_shared(&self, pes: &[Pe], me: Pe) -> pelago::Result<Team<'static>> {
-        const KEY: u64 = u64::MAX;
-        self.foundry.found(if pes.contains(&me) { pes } else { std::slice::from_ref(&me) }, KEY)
-    }
-
-    /// The team of the PEs of this node.
-    pub(crate) fn found_node(&self, pes: &[Pe]) -> pelago::Result<Team<'static>> {
-        const KEY: u64 = u64::MAX - 1;
-        self.foundry.found(pes, KEY)
-    }
-
-    fn teams(&self) -> std::sync::MutexGuard<'_, HashMap<Triplet, Arc<Team<'static>>>> {
-        self.teams.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// The team of an active set that this PE is in.
 pub(crate) fn find(call: Call, set: Triplet, psync: *const c_long) -> Arc<Team<'static>> {
@@ -61,7 +25,7 @@ pub(crate) fn find(call: Call, set: Triplet, psync: *const c_long) -> Arc<Team<'
     if binding::compares_calls(library.world) {
         library.check_psync(call, psync);
     }
-    let known = library.groups.active_sets.teams().get(&set).cloned();
+    let known = library.teams.active_sets.teams().get(&set).cloned();
     known.unwrap_or_else(|| library.found(call, set))
 }
 
@@ -74,11 +38,11 @@ pub(crate) fn find_for_reduction(
     psync: *const c_long,
 ) -> Option<Arc<Team<'static>>> {
     let library = library::of(call);
-    let known = library.groups.active_sets.teams().contains_key(&set);
+    let known = library.teams.active_sets.teams().contains_key(&set);
     if known || library.pes(call, set).contains(&library.me()) {
         return Some(find(call, set, psync));
     }
-    let is_told = &library.groups.active_sets.is_told;
+    let is_told = &library.teams.active_sets.is_told;
     if library.checks.is_some() && !is_told.swap(true, Ordering::Relaxed) {
         let (me, (start, log_stride, size)) = (library.me(), set);
         say(&format!(
@@ -102,8 +66,8 @@ impl Library {
         let pes = self.members(call, set);
         let (start, log_stride, size) = set;
         let key = (start as u64) << 36 | (log_stride as u64) << 30 | size as u64;
-        let team = Arc::new(self.groups.active_sets.foundry.found(&pes, key).or_fail(call));
-        self.groups.active_sets.teams().insert(set, Arc::clone(&team));
+        let team = Arc::new(self.teams.active_sets.foundry.found(&pes, key).or_fail(call));
+        self.teams.active_sets.teams().insert(set, Arc::clone(&team));
         team
     }
 
@@ -171,7 +135,7 @@ pub(crate) unsafe fn barrier(
     psync: *mut c_long,
 ) {
     let team = find(call, (pe_start, log_pe_stride, pe_size), psync);
-    order::complete(call, Ctx::DEFAULT);
+    library::of(call).complete(call, Ctx::DEFAULT);
     meet(call, &team);
 }
 
@@ -200,7 +164,7 @@ pub(crate) unsafe fn broadcast<T: Unit>(
     psync: *mut c_long,
 ) {
     let team = find(call, (pe_start, log_pe_stride, pe_size), psync);
-    let (library, root) = (library::of(call), collective::root(call, pe_root, &team));
+    let (library, root) = (library::of(call), super::root(call, pe_root, &team));
     library.broadcast_to_others(call, &team, (dest, source), nelems, root);
 }
 

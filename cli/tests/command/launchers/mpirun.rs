@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use super::faults::panicking;
 use super::hydra::{TWO_EACH, with};
-use super::jobs::{assert_ft_json, assert_hello};
-use super::process::{Ended, Started};
+use crate::faults::panicking;
+use crate::jobs::{assert_ft_json, assert_hello};
+use crate::process::{Ended, Started};
 
 /// `mpirun.openmpi` for `pes` PEs, as root or not, on however few processors.
 fn mpirun(pes: u64) -> Command {

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use pelago::prelude::*;
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::hosts::{ADDRESSES, Hosts, REMOTE};
-use super::jobs::{assert_ft_json, assert_hello};
-use super::process::{Ended, Started, wait_until};
+use crate::hosts::{ADDRESSES, Hosts, REMOTE};
+use crate::jobs::{assert_ft_json, assert_hello};
+use crate::process::{Ended, Started, wait_until};
 
 /// The variable by which a copy of this program knows what to do.
 const BODY: &str = "PELAGO_TEST_BODY";

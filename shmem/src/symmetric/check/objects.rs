@@ -1,6 +1,6 @@
 //! The blocks of the symmetric heap that the program has allocated, and the blocks that it freed last.
 
-use crate::fault::Call;
+use crate::base::fault::Call;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The number of freed blocks that are remembered.

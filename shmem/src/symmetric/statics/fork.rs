@@ -1,20 +1,17 @@
 //! Children of `fork` have static data of their own, although those of their parent are shared memory.
 //!
 //! Invariant: before a fork the forking thread copies the data; the child maps the copy in their place before
-//! other code of the program runs in it, and the parent drops the copy. The functions are registered before
-//! any of the program's: so they run last before the fork and first after it (see `pthread_atfork(3)`).
-//!
-//! A child is not a PE: in a child the library is not initialised.
+//! other code of the program runs in it, and the parent drops the copy. `library/fork.rs` registers the
+//! functions.
 //!
 //! `posix_spawn`, `system`, `popen` and `vfork` do not run these functions and do not need them. A child that
 //! is created by the system call directly, or by `_Fork`, shares the variables of its parent.
 
 use super::copy::copy_pages;
 use super::extent::{Extent, Run};
-use crate::fault::fail;
-use crate::library;
+use crate::base::fault::fail;
 use pelago::binding::thread_count;
-use pelago::sync::{AtomicBool, AtomicUsize, Ordering};
+use pelago::sync::{AtomicUsize, Ordering};
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use std::cell::Cell;
 use std::ptr::null_mut;
@@ -29,30 +26,13 @@ struct Watched {
 /// The address of the `Watched`; 0 while no data are shared. It is never freed, as a fork may be in progress.
 static WATCHED: AtomicUsize = AtomicUsize::new(0);
 
-static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
-
 thread_local! {
     /// This thread's copy, between the two sides of a fork.
     static COPY: Cell<*mut u8> = const { Cell::new(null_mut()) };
 }
 
-/// Runs when the library is loaded, before the constructors of the program.
-#[used]
-#[unsafe(link_section = ".init_array.00101")]
-static AT_LOAD: extern "C" fn() = register;
-
-extern "C" fn register() {
-    if !IS_REGISTERED.swap(true, Ordering::Relaxed) {
-        // SAFETY: the functions live as long as the library, and the C library unregisters them when the
-        // library is unloaded.
-        unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
-    }
-}
-
 /// From now on the static data are copied at a fork.
 pub(super) fn watch(extent: &Extent) {
-    // Referred to here, so that the linker takes it out of an archive.
-    std::hint::black_box(AT_LOAD)();
     let (runs, bytes) = (extent.runs().to_vec(), extent.len_bytes());
     let watched = Watched { runs, bytes, is_self_contained: extent.is_self_contained() };
     // SYNC POINT watched: releases the data that it points to.
@@ -71,7 +51,8 @@ fn watched() -> Option<&'static Watched> {
     unsafe { address.as_ref() }
 }
 
-unsafe extern "C" fn before() {
+/// Runs before a fork: copies the data.
+pub(crate) unsafe extern "C" fn before() {
     let Some(watched) = watched() else { return };
     if watched.is_self_contained && thread_count().is_ok_and(|count| count > 1) {
         fail(
@@ -93,7 +74,8 @@ unsafe extern "C" fn before() {
     COPY.set(copy);
 }
 
-unsafe extern "C" fn in_parent() {
+/// Runs in the parent after a fork: drops the copy.
+pub(crate) unsafe extern "C" fn in_parent() {
     let (Some(watched), copy) = (watched(), COPY.replace(null_mut())) else { return };
     if !copy.is_null() {
         // SAFETY: it was mapped by `before`, and no other code has its address.
@@ -101,14 +83,11 @@ unsafe extern "C" fn in_parent() {
     }
 }
 
-unsafe extern "C" fn in_child() {
-    give_own_data();
-    // Only now, as the library's state is among the data where the library is linked into the program.
-    library::abandon();
-}
-
 /// Maps the copy in the place of the data.
-fn give_own_data() {
+///
+/// # Safety
+/// This process is the child of a fork, and no other code of the program has run in it.
+pub(crate) unsafe fn give_own_data() {
     let (Some(watched), copy) = (watched(), COPY.replace(null_mut())) else { return };
     let has_moved = |run: &Run| {
         let (from, bytes) = (copy.wrapping_add(run.offset), run.pages.len());

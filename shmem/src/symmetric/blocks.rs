@@ -4,8 +4,13 @@
 //! alone. This PE has these blocks, the blocks of its spaces (`extension/space.rs`), and during a call the
 //! memory that it holds until the other PEs have agreed.
 
-use crate::memory::ANY_ALIGN_BYTES;
+use super::Memory;
+use crate::base::abi::c_void;
 use pelago::binding::Heap;
+use std::sync::{MutexGuard, PoisonError};
+
+/// An alignment of a block that is sufficient for any type.
+pub(crate) const ANY_ALIGN_BYTES: usize = 16;
 
 /// The state.
 pub(crate) struct Blocks {
@@ -80,5 +85,53 @@ impl Blocks {
     pub(crate) fn free(&mut self, offset: usize) {
         self.common.free(offset);
         self.own.free(offset);
+    }
+}
+
+impl Memory {
+    /// The blocks of the heap.
+    pub(crate) fn blocks(&self) -> MutexGuard<'_, Blocks> {
+        self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The address of an offset of the heap on this PE.
+    pub(crate) fn address(&self, offset: usize) -> *mut c_void {
+        self.heap.reach().own.wrapping_add(offset).cast()
+    }
+
+    /// The offset in the heap of an address, which need not lie there.
+    pub(crate) fn offset(&self, ptr: *mut c_void) -> usize {
+        (ptr as usize).wrapping_sub(self.heap.reach().own as usize)
+    }
+
+    /// The highest offset at which a block is free on all members of a team, reserved on each of them; `None`
+    /// on all if there is none. `tell` exchanges the free offsets.
+    ///
+    /// In each round, every member proposes its highest free offset below the lowest offset that was proposed
+    /// before, and reserves it for the round, so that other threads do not take it. If all members propose
+    /// the same offset, it is the result. The lowest offset falls with every round.
+    pub(crate) fn hold_at_all(
+        &self,
+        (bytes, align_bytes): (usize, usize),
+        mut tell: impl FnMut(Option<usize>) -> Vec<Option<usize>>,
+    ) -> Option<usize> {
+        let mut last = usize::MAX;
+        loop {
+            let mut blocks = self.blocks();
+            let place = blocks.own.highest_fit(bytes, align_bytes, last);
+            if let Some(place) = place {
+                assert!(blocks.own.alloc_at(place, bytes), "a fit is free");
+            }
+            drop(blocks);
+            let told = tell(place);
+            if told.iter().all(|&theirs| theirs == place) {
+                return place;
+            }
+            if let Some(place) = place {
+                self.blocks().own.free(place);
+            }
+            // `None` is less than any offset.
+            last = told.into_iter().min().flatten()?;
+        }
     }
 }

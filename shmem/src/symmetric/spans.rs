@@ -5,9 +5,9 @@
 //! Objects lie at multiples of their size in the arrays, as they are aligned to it; complex numbers, whose
 //! alignment is only half their size, have two views.
 
-use crate::abi::LongDouble;
-use crate::fault::{Call, fail};
-use crate::library::Library;
+use super::Memory;
+use crate::base::abi::LongDouble;
+use crate::base::fault::{Call, fail};
 use num_complex::Complex;
 use pelago::{Element, Span, View};
 use std::sync::OnceLock;
@@ -103,7 +103,7 @@ impl Arrays {
     }
 }
 
-impl Library {
+impl Memory {
     /// The elements that an argument points to. If there are 0 elements, the argument may point anywhere.
     #[inline(always)]
     pub(crate) fn span<U: Unit>(
@@ -113,7 +113,7 @@ impl Library {
         address: *const U,
         count: usize,
     ) -> Span<'static, U> {
-        let array = &self.groups.arrays.heap;
+        let array = &self.arrays.heap;
         let offset = (address as usize).wrapping_sub(array.start);
         if offset >= array.bytes
             || count > (array.bytes - offset) / size_of::<U>()
@@ -134,7 +134,7 @@ impl Library {
         address: usize,
         count: usize,
     ) -> Span<'static, U> {
-        let (arrays, size) = (&self.groups.arrays, size_of::<U>());
+        let (arrays, size) = (&self.arrays, size_of::<U>());
         if count == 0 {
             return U::of(&arrays.heap).whole.span(0..0);
         }
