@@ -13,81 +13,81 @@ use thiserror::Error;
 mod parse;
 mod secure;
 
-/// The start of every variable that belongs to the runtime.
+/// The prefix of every variable of the runtime.
 const PREFIX: &str = "PELAGO_";
 
-/// Which algorithm the barrier of a world runs.
+/// The algorithm of the barrier of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BarrierKind {
-    /// The runtime chooses by the number of PEs and where they are.
+    /// The runtime chooses by the number of PEs and their nodes.
     Auto,
-    /// Every PE raises a flag of its own, one PE reads them all; PEs of one node.
+    /// Every PE sets its own flag, and one PE reads them all; for PEs of one node.
     Flags,
-    /// One counter that every PE increments; PEs of one node.
+    /// Every PE increments one counter; for PEs of one node.
     Counter,
     /// Rounds of pairwise signals, logarithmic in the number of PEs.
     Dissemination,
 }
 
-/// How large the symmetric heap of each PE is.
+/// The size of the symmetric heap of each PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeapSize {
-    /// A size that programs are used to, unless the node has less.
+    /// A usual default size, unless the node has less memory.
     Auto,
     /// The PE's share of the node's memory.
     Share,
-    /// So many bytes.
+    /// This number of bytes.
     Bytes(usize),
 }
 
 /// How PEs reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteKind {
-    /// By mapped memory on a node, over the net otherwise.
+    /// By mapped memory on a node, over the network otherwise.
     Auto,
-    /// Over the net, on a node as well.
+    /// Over the network, also within a node.
     Net,
 }
 
-/// Which provider reaches the PEs that are not mapped.
+/// The provider for PEs that are not mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricKind {
-    /// Between nodes libfabric on a fast network, else TCP; the node's memory within one.
+    /// Between nodes, libfabric on a fast network, else TCP; shared memory within a node.
     Auto,
-    /// The node's memory.
+    /// Shared memory.
     Shm,
     /// The provider of this name.
     Provider(&'static str),
 }
 
-/// How the memory that collective operations synchronise on is used again.
+/// How the synchronisation memory of collective operations is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncMemoryKind {
-    /// Arrays that are free again after an additional synchronisation, which nobody waits for.
+    /// Arrays that are reused after an additional synchronisation, for which no PE waits.
     Additional,
-    /// Arrays that the next barrier frees.
+    /// Arrays that are reused after the next barrier.
     Barrier,
     /// Words of each pair of PEs; algorithms by recursive doubling.
     PairwiseDoubling,
-    /// Words of each pair of PEs; balanced trees that hang at the root.
+    /// Words of each pair of PEs; balanced trees below the root.
     PairwiseStructure,
     /// Words of each pair of PEs; one tree whose edges never change.
     PairwiseEdges,
 }
 
-/// Which form collective operations have.
+/// The form of collective operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollFormKind {
-    /// Direct forms where all PEs of the team map each other, schedules elsewhere.
+    /// Direct forms if all PEs of the team map each other, else schedules.
     Auto,
     /// Schedules everywhere.
     Schedule,
 }
 
-/// Who is meant to set a variable.
+/// The party that sets a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingKind {
-    /// The person who runs the program.
+    /// The user who runs the program.
     User,
     /// Pelago itself, for the processes that it starts.
     Internal,
@@ -98,27 +98,27 @@ pub enum SettingKind {
 pub struct SettingInfo {
     /// The environment variable.
     pub name: &'static str,
-    /// The value that holds when the variable is not set; empty if there is none.
+    /// The default value; empty if there is none.
     pub default: &'static str,
-    /// What the variable accepts.
+    /// The description of valid values.
     pub accepts: &'static str,
-    /// What the setting does.
+    /// The effect of the setting.
     pub help: &'static str,
-    /// Who sets it.
+    /// The party that sets the variable.
     pub kind: SettingKind,
 }
 
 /// Why the environment was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SettingError {
-    /// The value of a known variable cannot be understood.
+    /// The value of a known variable is not valid.
     #[error("{variable}={value:?} is not valid: {variable} accepts {accepts}")]
     Value {
         /// The variable.
         variable: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: String,
-        /// What it accepts.
+        /// The description of valid values.
         accepts: &'static str,
     },
     /// The file that a variable names cannot be used.
@@ -128,10 +128,10 @@ pub enum SettingError {
         variable: &'static str,
         /// The path that it was set to.
         path: String,
-        /// Why not, with the line where there is one, and what is accepted.
+        /// The reason, with the line if there is one, and the valid contents.
         reason: String,
     },
-    /// A variable names a file, and the caller of this program has fewer rights than the program.
+    /// A variable names a file, and the program has more rights than its caller.
     #[error(
         "{variable} is set, but this program runs with other rights than its caller has (set-user-id, \
          set-group-id or file capabilities), where no variable may name a file. Unset {variable}"
@@ -157,8 +157,8 @@ fn advice(nearest: Option<&str>) -> String {
     }
 }
 
-/// Makes the struct, its parsing and its table from one row a setting:
-/// `field: Type = parser, "VARIABLE", "default" (empty: None), kind, accepts "...", help "..."`.
+/// Generates the struct, its parsing and its table from one row per setting: `field: Type = parser,
+/// "VARIABLE", "default" (empty: None), kind, accepts "...", help "..."`.
 macro_rules! settings {
     ($($field:ident: $type:ty = $parser:path, $name:literal, $default:literal, $kind:ident,
        accepts $accepts:literal, help $help:literal;)*) => {
@@ -309,7 +309,7 @@ settings! {
 }
 
 impl Settings {
-    /// The settings that the environment of this process asks for.
+    /// The settings in the environment of this process.
     ///
     /// # Errors
     /// Those of [`Settings::from_pairs`]; a value that is not Unicode is refused like any other bad value. In
@@ -321,11 +321,11 @@ impl Settings {
         Self::from_os_pairs(std::env::vars_os())
     }
 
-    /// The settings that these variables ask for; the last of two equal names holds, and variables that do
-    /// not begin with `PELAGO_` are passed over.
+    /// The settings in these variables. The last of two equal names counts, and variables that do not begin
+    /// with `PELAGO_` are ignored.
     ///
     /// # Errors
-    /// A variable that begins with `PELAGO_` but is no setting, and a value that its setting does not accept.
+    /// If a variable begins with `PELAGO_` but is not a setting, or if a value is not valid for its setting.
     pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, SettingError> {
         let mut settings = Self::default();
         for (variable, value) in pairs {
@@ -336,7 +336,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// As [`Settings::from_pairs`], from the form in which the environment of a process comes.
+    /// As [`Settings::from_pairs`], from variables of the operating system's string type.
     pub(crate) fn from_os_pairs(
         pairs: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, SettingError> {
@@ -347,7 +347,7 @@ impl Settings {
     }
 }
 
-/// Every setting there is, in the order in which help prints them.
+/// All settings, in the order in which the help prints them.
 pub fn settings_table() -> &'static [SettingInfo] {
     TABLE
 }
@@ -366,7 +366,7 @@ mod tests {
     use super::*;
     use crate::fuzzing;
 
-    /// Every variable, and names that there are not, with what it accepts, changed in many ways.
+    /// Mutates valid values of every variable, and of names that do not exist.
     #[test]
     fn fuzz_settings() {
         let values = [

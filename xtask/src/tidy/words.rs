@@ -20,7 +20,8 @@ const PHRASES: [(&str, &str); 9] = [
 /// Nouns that a sentence may not begin with.
 const BEGINNINGS: [&str; 2] = ["Who ", "What "];
 /// Where the rule holds. It is to hold everywhere.
-const PLACES: [&str; 5] = ["pelago/src/", "schedule/src/", "fabric/src/", "shmem/src/", "apps/src/"];
+const PLACES: [&str; 7] =
+    ["pelago/src/", "schedule/src/", "fabric/src/", "shmem/src/", "apps/src/", "boot/src/", "derive/src/"];
 
 /// The phrases in the comments of a file.
 pub fn check(source: &Source) -> Vec<Finding> {
