@@ -1,8 +1,8 @@
 //! Cycles between the modules of a crate, and the order of the layers of `pelago`.
 //!
-//! Invariant: a module is what lies directly below `src`, a file or a folder. Module A uses module B if code
-//! of A outside tests names a path that begins with `crate::B`. If each of two modules uses the other,
-//! directly or through others, no part of them can be understood alone.
+//! Invariant: a module is a file or a folder directly below `src`. Module A uses module B if code of A
+//! outside tests names a path that begins with `crate::B`. If each of two modules uses the other, directly or
+//! through others, neither can be understood alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +10,14 @@ use super::Finding;
 use super::lexer::Token;
 use super::source::Source;
 
-/// Crates that have a cycle, and how many modules are in the largest: it may only shrink.
+/// Crates that have a cycle, with the number of modules in the largest one, which may only decrease.
 const KNOWN: [(&str, usize); 1] = [("shmem", 19)];
 
-/// The layers of the runtime from the ground up, as ARCHITECTURE.md has them. A module uses those before it.
+/// The layers of the runtime from the ground up, as in ARCHITECTURE.md. A module uses only those before it.
 const LAYERS: [&str; 10] =
     ["base", "memory", "endpoint", "job", "progress", "wait", "rma", "coll", "messages", "wakers"];
 
-/// Uses of one module by another: the file and the line of the first.
+/// Uses of one module by another, with the file and the line of the first use.
 type Uses = BTreeMap<(String, String), (String, usize)>;
 
 /// The cycles of all crates.
@@ -58,7 +58,7 @@ fn module_of(path: &str) -> Option<&str> {
     (!is_test && !["lib", "main"].contains(&module)).then_some(module)
 }
 
-/// The first segments of all paths below `crate`, with their lines, but not those of test modules.
+/// The first segments of all paths below `crate`, with their lines, except in test modules.
 fn used_modules<'a>(code: &[Token<'a>]) -> Vec<(&'a str, usize)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -98,7 +98,7 @@ fn heads<'a>(code: &[Token<'a>]) -> Vec<(&'a str, usize)> {
     found
 }
 
-/// The number of tokens of a module that is compiled for tests only, if it begins here.
+/// The number of tokens of a module that is compiled for tests only, if one begins here.
 fn end_of_test_module(code: &[Token]) -> Option<usize> {
     let begins = ["#", "[", "cfg", "(", "test", ")", "]", "mod"];
     let is_one = code.len() > begins.len() && code.iter().zip(begins).all(|(token, text)| token.is(text));
@@ -157,12 +157,12 @@ fn reachable<'a>(from: &'a str, uses: &'a Uses) -> BTreeSet<&'a str> {
     reached
 }
 
-/// A finding for each use of a layer by one that stands below it.
+/// A finding for each use of a layer by a layer below it.
 fn upward(uses: &Uses) -> Vec<Finding> {
     let layer = |module: &str| LAYERS.iter().position(|layer| *layer == module);
     let is_upward = |(from, to): &(String, String)| match (layer(from), layer(to)) {
         (Some(from), Some(to)) => to > from,
-        // What is in no layer stands above all of them.
+        // A module without a layer is above all of them.
         (Some(_), None) => true,
         (None, _) => false,
     };
