@@ -228,7 +228,7 @@ settings! {
         help "algorithm of the barrier";
     route: RouteKind = parse::route, "PELAGO_ROUTE", "auto", User,
         accepts "auto or net",
-        help "how PEs reach each other; net: over a provider even where memory could be mapped, for tests";
+        help "how PEs reach each other; net: over a provider even if memory could be mapped, for tests";
     fabric: FabricKind = parse::fabric, "PELAGO_FABRIC", "auto", User,
         accepts "auto, shm, tcp or ofi",
         help "provider for PEs that are not mapped; auto: ofi if all machines have a fast network, else tcp";
@@ -250,16 +250,16 @@ settings! {
         help "libfabric; auto: the one that the system finds";
     sync_memory: SyncMemoryKind = parse::sync_memory, "PELAGO_SYNC_MEMORY", "pairwise-doubling", User,
         accepts "additional, barrier, pairwise-doubling, pairwise-structure or pairwise-edges",
-        help "how the memory that scheduled collectives synchronise on is used again";
+        help "how the synchronisation memory of scheduled collectives is reused";
     coll_form: CollFormKind = parse::coll_form, "PELAGO_COLL_FORM", "auto", User,
         accepts "auto or schedule",
-        help "form of blocking collectives; schedule: as over a net, also between PEs of one node";
+        help "form of blocking collectives; schedule: as between nodes, also within a node";
     coll_algorithms: Option<String> = parse::text, "PELAGO_COLL", "", User,
         accepts "operation=algorithm, several with commas, such as broadcast=binomial,all_reduce=ring",
         help "algorithms of scheduled collectives, in place of those chosen (`pelago coll list`)";
     coll_tuning: Option<String> = parse::text, "PELAGO_COLL_TUNING", "", User,
         accepts "the path of a file that `pelago tune` has written",
-        help "which algorithms are best here, by operation, bytes and PEs";
+        help "tuning file: the best algorithms by operation, bytes and PEs";
     deterministic: bool = parse::switch, "PELAGO_DETERMINISTIC", "off", User,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "combine elements in the order of PEs, so that results depend on no algorithm";
@@ -268,25 +268,25 @@ settings! {
         help "find mistakes: collective calls that differ; in OpenSHMEM programs, freed memory and more";
     spins: Option<u32> = parse::auto_count, "PELAGO_SPINS", "auto", User,
         accepts "auto, or a count from 0 to 4294967295",
-        help "how often a waiting PE looks before it yields its core; auto: by PEs and cores";
+        help "number of polls before a waiting PE yields its core; auto: by PEs and cores";
     yields: Option<u32> = parse::auto_count, "PELAGO_YIELDS", "auto", User,
         accepts "auto, or a count from 0 to 4294967295",
-        help "how often a waiting PE yields its core before it sleeps; auto: by PEs and cores";
+        help "number of yields before a waiting PE sleeps; auto: by PEs and cores";
     wait_limit: Option<Duration> = parse::limit, "PELAGO_WAIT_LIMIT", "none", User,
         accepts "none, or seconds above 0 and up to 1000000, such as 300",
         help "how long a PE waits for others before it fails and says what it waits for";
     stall_report: Option<Duration> = parse::stall, "PELAGO_STALL_REPORT", "30", User,
         accepts "off, 0, or seconds above 0 and up to 1000000, such as 30",
-        help "how long a PE waits before the job says what each PE waits for, and ends if none can go on";
+        help "how long a PE waits before a stall report; the job ends if no PE can continue";
     peer_timeout: Option<Duration> = parse::limit, "PELAGO_PEER_TIMEOUT", "30", User,
         accepts "none, or seconds above 0 and up to 1000000, such as 30",
-        help "how long the host of another PE may be silent before the job ends; asked by PEs that wait";
+        help "how long the host of another PE may be silent before the job ends; checked by waiting PEs";
     service: bool = parse::switch, "PELAGO_SERVICE_THREAD", "on", User,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
-        help "over libfabric: a thread serves other PEs while this one computes; it sleeps otherwise";
+        help "over libfabric: a progress thread serves other PEs while this one computes";
     sim_seed: Option<u64> = parse::seed, "PELAGO_SIM_SEED", "none", User,
         accepts "none, or a number from 0 to 18446744073709551615",
-        help "where threads talk over the simulated network: how it misbehaves; none: not at all";
+        help "seed of the faults of the simulated network between threads; none: no faults";
     sim_nodes: Option<u32> = parse::nodes, "PELAGO_SIM_NODES", "none", User,
         accepts "none, or a number from 1 to 4294967295",
         help "on how many nodes the PEs are taken to be, in blocks of processes; for tests: processes of one \
@@ -302,7 +302,7 @@ settings! {
         help "library that speaks to mpirun and srun --mpi=pmix; auto: the one that the system finds";
     launch_agent: Option<String> = parse::text, "PELAGO_LAUNCH_AGENT", "", User,
         accepts "a command and its options with spaces between, such as ssh -p 2222",
-        help "what `pelago run` reaches other hosts by, in place of ssh; the host and a command follow it";
+        help "remote shell of `pelago run` in place of ssh; the host and a command follow it";
     test_body: Option<String> = parse::text, "PELAGO_TEST_BODY", "", Internal,
         accepts "the name of a test",
         help "set by tests of several processes: which body this process runs";
