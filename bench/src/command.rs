@@ -1,7 +1,7 @@
-//! `pelago bench`: what this machine and this runtime do, measured, and held against its bounds.
+//! `pelago bench`: measures this machine and this runtime, and checks bounds.
 //!
-//! Invariant: figures come from jobs that this command starts of itself (the application `perf`); here they
-//! are only put in order. A gate is a comparison within one run, never an absolute time.
+//! Invariant: all measurements come from jobs of the application `perf`, which this command starts; this file
+//! only arranges them. A gate is a comparison within one run, never an absolute time.
 
 use std::process::ExitCode;
 
@@ -16,17 +16,17 @@ use crate::topics::{
 
 /// Measure the runtime on this machine
 ///
-/// With --gate it compares instead: eleven pairs a gate, and exit status 1 if the median of one misses its
-/// bound.
+/// With --gate it checks bounds instead: eleven pairs per gate, and exit status 1 if the median of a gate
+/// misses its bound.
 #[derive(Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true, args_conflicts_with_subcommands = true)]
 pub struct Bench {
     #[command(subcommand)]
     suite: Option<Suite>,
-    /// Judge these gates, or all if none is named
+    /// Check these gates, or all if none is named
     #[arg(long, value_name = "NAME", num_args = 0..)]
     gate: Option<Vec<String>>,
-    /// Print one JSON object a gate instead of a table
+    /// Print one JSON object per gate instead of a table
     #[arg(long, requires = "gate")]
     json: bool,
 }
@@ -43,44 +43,44 @@ Examples:
 
 #[derive(Subcommand)]
 enum Suite {
-    /// Put, get, memcpy beside them, and the barrier
+    /// Put, get, memcpy for comparison, and the barrier
     ///
     /// Two PEs for put and get; for the barrier one job for each number of PEs up to 8, and fewer in between
     /// above that.
     #[command(after_help = rma::EXAMPLES)]
     Rma(UpTo),
-    /// Atomics: alone, and of several PEs at once on one word
+    /// Atomics of one PE alone, and of several PEs at once on one word
     ///
     /// PE 0 alone with its own memory and another PE's; then fetch_add of 1, 2, 4 PEs and so on at the same
-    /// time, on one word and beside it on a word each. Where PEs share cores, a latency includes the time
-    /// without a core.
+    /// time, on one word, and for comparison on one word per PE. If PEs share cores, a latency includes the
+    /// time without a core.
     #[command(after_help = atomics::EXAMPLES)]
     Atomics(UpTo),
-    /// Puts with a signal, beside put, fence and flag
+    /// Puts with a signal, compared with put, fence and flag
     ///
-    /// PEs 0 and 1 send each other the same bytes in turn; shown is half a round trip.
+    /// PEs 0 and 1 send each other the same bytes in turn; the result is half a round trip.
     #[command(after_help = signals::EXAMPLES)]
     Signals(Between),
     /// Semaphores: posts, waits, and puts that post
     ///
     /// PEs 0 and 1 post and wait in turn, for four kinds of semaphores; PE 0 posts and PE 1 waits; and
-    /// memput_signal stands beside put_signal and put, fence and flag.
+    /// memput_signal is compared with put_signal and with put, fence and flag.
     #[command(after_help = semaphores::EXAMPLES)]
     Semaphore(Between),
     /// Active messages: round trips, floods, several senders, polls
     ///
-    /// PE 0 sends PE 1 short, medium and long requests: each answered before the next, with as much; one
-    /// after the other without answers, and with. Then 1, 2, 4 PEs and so on send to one more PE at the same
-    /// time: the rate of all, and the slowest sender's as a part of the fastest one's.
+    /// PE 0 sends PE 1 short, medium and long requests: round trips with a reply of the same size; floods
+    /// without replies and with replies. Then 1, 2, 4 PEs and so on send to one more PE at the same time: the
+    /// rate of all senders, and the ratio of the slowest to the fastest sender.
     #[command(after_help = am::EXAMPLES)]
     Am(UpTo),
-    /// Messages a second of non-blocking puts
+    /// Message rate of non-blocking puts
     ///
-    /// PE 0 puts to PE 1 in windows, each completed before the next: in a scope, by handles that own their
-    /// buffers, through a context, through four contexts in turn.
+    /// PE 0 puts to PE 1 in windows, each completed before the next: in a scope, with handles that own their
+    /// buffers, through one context, and through four contexts in turn.
     #[command(after_help = rate::EXAMPLES)]
     Rate(Between),
-    /// Bandwidth of one PE to several, which may each be behind a link of their own
+    /// Bandwidth of one PE to several PEs, which may be on separate links
     ///
     /// PE 0 puts to PE 1, and to 2, 4 and 6 other PEs in turn, 512 B to 2 MiB at a time, in windows of eight
     /// puts to each.
@@ -88,27 +88,27 @@ enum Suite {
     Links(UpTo),
     /// Scattered transfers: strided, indexed and vector puts and gets
     ///
-    /// PE 0 moves blocks with gaps between its memory and PE 1's; beside them stand one contiguous transfer
-    /// of the same bytes, and a transfer for each block.
+    /// PE 0 moves blocks with gaps between its memory and PE 1's. For comparison: one contiguous transfer of
+    /// the same bytes, and one transfer per block.
     #[command(after_help = vis::EXAMPLES)]
     Vis(Between),
     /// Collective operations of all PEs
     ///
-    /// For 2, 4, 8 PEs and so on, blocks of 8 B to 4 MiB: what each PE contributes, or sends to each one.
-    /// Every PE is the root in turn; operations count with the time of the slowest PE.
+    /// For 2, 4, 8 PEs and so on, blocks of 8 B to 4 MiB: the contribution of a PE, or the data for each PE.
+    /// Every PE is the root in turn; the time of an operation is that of the slowest PE.
     #[command(after_help = coll::EXAMPLES)]
     Coll(UpTo),
     /// Threads of one PE that put and add at the same time
     ///
-    /// Threads of PE 0 work in PE 1's memory, through the world or through a context each, while all other
-    /// PEs sleep. The threads keep to cores in turn.
+    /// Threads of PE 0 access PE 1's memory, through the world or through one context per thread, while all
+    /// other PEs sleep. The threads are bound to cores in turn.
     #[command(after_help = threads::EXAMPLES)]
     Threads(Unbound),
-    /// Memory that collectives synchronise on, and messages for its sake, by strategy
+    /// Synchronisation memory of collectives, and the messages for its reuse, by strategy
     ///
     /// Counted from the schedules of barrier, broadcast and all-reduce, for 2, 4, 8 PEs and so on; up to 8
-    /// PEs also measured, on threads. Beside the figures stand the orders that the source of the strategies
-    /// gives: a arrays, c collectives between barriers, n PEs.
+    /// PEs also measured, on threads. The tables also show the asymptotic orders from the paper of the
+    /// strategies: a arrays, c collectives between barriers, n PEs.
     #[command(after_help = sync_memory::EXAMPLES)]
     SyncMemory(sync_memory::Options),
 }
@@ -119,10 +119,10 @@ fn gates() -> Vec<&'static Gate> {
 }
 
 impl Bench {
-    /// Measures or judges; gives the exit status.
+    /// Measures, or checks gates; returns the exit status.
     ///
     /// # Errors
-    /// If a job fails, or what was measured cannot be shown.
+    /// If a job fails, or if the results cannot be written.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         let Some(suite) = self.suite else {
             return gate::judge(&gates(), &self.gate.unwrap_or_default(), self.json);

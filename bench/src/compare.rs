@@ -1,14 +1,14 @@
-//! `cargo xtask compare`: Pelago beside other libraries on this machine.
+//! `cargo xtask compare`: compares Pelago with other libraries on this machine.
 //!
-//! Invariant: the sides run alternately, and each goes first equally often, so that what else the machine
-//! does meets all alike; what they compute is checked as well.
+//! Invariant: the sides run alternately, and each goes first equally often, so that other load on the machine
+//! affects all alike; the results are checked as well.
 
 use anyhow::Result;
 use clap::Subcommand;
 
 use crate::topics::{coll, fabric, fft, gups, net, shmem};
 
-/// What there is to compare.
+/// The available comparisons.
 #[derive(Subcommand)]
 pub enum Subject {
     /// One forward 3D FFT of complex doubles, with FFTW-MPI (Debian: libfftw3-mpi-dev, openmpi-bin)

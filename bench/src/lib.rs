@@ -1,9 +1,9 @@
-//! The benchmarks of Pelago: what PEs measure (the application `perf`), what `pelago bench` shows of it and
-//! judges, and what `cargo xtask compare` measures beside other libraries.
+//! The benchmarks of Pelago: the measurements on PEs (the application `perf`), the tables, curves and gates
+//! of `pelago bench`, and the comparisons with other libraries of `cargo xtask compare`.
 //!
-//! Invariant: a topic is one file of `topics/`, which holds all that is its own: its part in the PEs, its
-//! tables, curves and gates, and its comparison. What several topics share is in `base/`, which knows none of
-//! them.
+//! Invariant: a topic is one file in `topics/`, which contains its measurements on PEs, its tables, curves
+//! and gates, and its comparison. Code that several topics share is in `base/`, which does not depend on
+//! topics.
 
 mod base;
 mod command;

@@ -1,11 +1,11 @@
-//! `cargo xtask compare`: Pelago beside other libraries, in alternating runs.
+//! `cargo xtask compare`: compares Pelago with other libraries, in alternating runs.
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use pelago_bench::Subject;
 
-/// Measure Pelago beside other libraries on this machine, in alternating runs
+/// Compare Pelago with other libraries on this machine, in alternating runs
 #[derive(Parser)]
 #[command(name = "cargo xtask compare", bin_name = "cargo xtask compare")]
 struct Cli {

@@ -1,9 +1,10 @@
-//! Microbenchmarks of the runtime, as PEs of a job. PE 0 writes one JSON object a line; `pelago bench` starts
-//! the jobs and makes tables and curves of the lines. Invariant: nothing in them judges a figure.
+//! Microbenchmarks of the runtime, as PEs of a job. PE 0 writes one JSON object per line; `pelago bench`
+//! starts the jobs and makes tables and curves of the lines. Invariant: the microbenchmarks only measure;
+//! gates compare elsewhere.
 //!
-//! Method: PE 0 leads (`base/ensemble.rs`). Memory is touched before it is timed; an operation runs in many
-//! short blocks, whose length is found by running (`base/effort.rs`); what is to be compared takes turns,
-//! block by block; minimum, median and maximum over the blocks are reported.
+//! Method: PE 0 leads (`base/ensemble.rs`). Memory is touched before measurements; an operation runs in many
+//! short blocks of calibrated length (`base/effort.rs`); operations that are compared alternate block by
+//! block; the minimum, median and maximum over the blocks are reported.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -29,12 +30,12 @@ use crate::topics::{
 
 const NAME: &str = "perf";
 
-/// The application, for the list of those that a command carries.
+/// The application, for the list of built-in applications.
 pub const APP: App =
     App { name: NAME, about: "Microbenchmarks as lines of JSON; `pelago bench` makes tables of them", run };
 
-/// Measure the runtime on 2 PEs or more, and write one JSON object a line. `pelago bench` runs this and makes
-/// tables of it.
+/// Measure the runtime on 2 PEs or more, and write one JSON object per line. `pelago bench` runs this
+/// application and makes tables of its output.
 #[derive(Parser)]
 #[command(
     name = NAME,
@@ -55,7 +56,7 @@ struct Args {
     /// Write the lines to this file instead of standard output
     #[arg(long, global = true, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Measure for a moment only, to see that it works
+    /// Measure for a short time only, as a test
     #[arg(long, global = true)]
     quick: bool,
     /// Show no progress bar
@@ -65,7 +66,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum What {
-    /// Put and get between PEs 0 and 1, and the barrier of all: a record for each measurement
+    /// Put and get between PEs 0 and 1, and the barrier of all PEs
     Rma,
     /// The barrier alone
     Barrier,
@@ -73,7 +74,7 @@ enum What {
     Atomics,
     /// Fetch-and-add of all PEs at the same time
     Contention,
-    /// Puts with a signal between PEs 0 and 1, beside puts, a fence and a flag
+    /// Puts with a signal between PEs 0 and 1, compared with puts, a fence and a flag
     Signals,
     /// Posts and waits between PEs 0 and 1, and puts that post
     Semaphores,
@@ -85,21 +86,21 @@ enum What {
     Rate,
     /// Windows of non-blocking puts from PE 0 to PE 1, and to more PEs in turn
     Links,
-    /// Scattered transfers of PE 0 on PE 1's memory, beside contiguous ones
+    /// Scattered transfers of PE 0 on PE 1's memory, compared with contiguous ones
     Vis,
     /// Threads of PE 0 that put and add in PE 1's memory
     Threads,
-    /// Puts, gets and an atomic of PE 0 on PE 1's memory, each completed: what a fabric does by itself
+    /// Puts, gets and an atomic of PE 0 on PE 1's memory, each completed: the operations of the fabric
     Fabric(fabric::Options),
     /// Collective operations of all PEs: a record for each operation and size
     Coll(coll::Options),
-    /// PE 0 computes while the others wait for it: one line, what it got done
+    /// PE 0 computes while the others wait for it; writes one line with the work done
     Compute {
-        /// For how long
+        /// Duration in milliseconds
         #[arg(long, default_value_t = 300)]
         milliseconds: u64,
     },
-    /// An operation beside its yardstick: the times of both, again and again
+    /// An operation and its yardstick: repeated times of both
     Pairs {
         #[command(subcommand)]
         comparison: Comparison,
@@ -109,7 +110,7 @@ enum What {
     },
 }
 
-/// What is compared with what.
+/// The operation and its yardstick.
 #[derive(Clone, Copy, Debug, Subcommand)]
 enum Comparison {
     /// Blocking puts with memcpy between the same buffers
@@ -132,12 +133,12 @@ enum Comparison {
         #[arg(long, value_parser = transfer_bytes)]
         bytes: usize,
     },
-    /// The barrier with one in which every PE only yields its core until all have come
+    /// The barrier with one in which every PE only yields its core until all have arrived
     BarrierYield,
 }
 
 impl Comparison {
-    /// Collective, for two PEs or more: so many pairs, on PE 0; none elsewhere.
+    /// Collective, for two PEs or more: measures `count` pairs; returns them on PE 0, and none elsewhere.
     fn pairs(self, world: &World, count: usize, effort: Effort) -> anyhow::Result<Vec<Pair>> {
         match self {
             Comparison::Put { bytes } => rma::memcpy_pairs(world, Operation::Put, bytes, count, effort),
@@ -201,7 +202,7 @@ fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Where PE 0 writes its lines; the others write none. A file that cannot be made ends the job.
+/// The output of PE 0; the other PEs have none. Aborts the job if the file cannot be created.
 fn output(world: &World, args: &Args) -> Option<File> {
     match &args.output {
         Some(path) if world.my_pe() == 0 => match File::create(path) {

@@ -1,4 +1,5 @@
-//! Starts a number of PEs of a program on this machine, and ends as they do: the smallest launcher.
+//! The smallest launcher: starts a number of PEs of a program on this machine, and exits with the status of
+//! the job.
 //!
 //! `launch N PROGRAM [ARGUMENTS]`
 

@@ -1,8 +1,8 @@
-//! Detection: what started this process, seen from its environment alone.
+//! Detection of the launcher that started this process, from its environment alone.
 //!
 //! Order: `PMI_FD` is PMI-1, `PMIX_NAMESPACE` is PMIx; Slurm without either is refused with a remedy; else
-//! the process is alone. PMI-1 comes first because Slurm and Open MPI leave their variables in the
-//! environment of whatever runs below, such as a job of `pelago run`.
+//! the process is alone. PMI-1 comes first because the variables of Slurm and Open MPI are inherited by all
+//! processes below them, such as those of a job of `pelago run`.
 
 use std::os::fd::RawFd;
 
@@ -13,27 +13,27 @@ use crate::error::BootError;
 pub(crate) enum Found {
     /// No launcher: a job of one PE.
     Alone,
-    /// A PMI-1 server listens at this descriptor.
+    /// A PMI-1 server at this descriptor.
     Pmi { descriptor: RawFd, rank: usize, size: usize },
-    /// A PMIx server, which libpmix finds by the environment; it is asked for the size.
+    /// A PMIx server, which libpmix finds through the environment; the size comes from the server.
     Pmix { rank: usize },
 }
 
-/// What the environment says of a launcher.
+/// The launcher, as the environment describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LauncherSeen {
     /// The protocol that it speaks.
     pub protocol: &'static str,
     /// The number of this process in its job.
     pub rank: usize,
-    /// The number of processes in the job; `None` where only the launcher can tell.
+    /// The number of processes in the job; `None` if only the launcher knows.
     pub size: Option<usize>,
 }
 
-/// What has started this process, or `None` if there is no launcher. Looks, and does not join.
+/// The launcher that has started this process, or `None` if there is none. Does not join the job.
 ///
 /// # Errors
-/// A launcher that speaks another protocol (the error says what to do), and variables that make no sense.
+/// If the launcher speaks another protocol (the error says what to do), or if variables are not valid.
 pub fn launcher_seen() -> Result<Option<LauncherSeen>, BootError> {
     Ok(match detect(from_environment)? {
         Found::Alone => None,
@@ -47,7 +47,7 @@ pub(crate) fn from_environment(variable: &str) -> Option<String> {
     std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Looks at the environment through `lookup`.
+/// Detects the launcher from the variables that `lookup` returns.
 pub(crate) fn detect(lookup: impl Fn(&str) -> Option<String>) -> Result<Found, BootError> {
     let number = |variable, expected, fits: fn(usize) -> bool| {
         let value = lookup(variable).unwrap_or_default();

@@ -13,81 +13,81 @@ use thiserror::Error;
 mod parse;
 mod secure;
 
-/// The start of every variable that belongs to the runtime.
+/// The prefix of every variable of the runtime.
 const PREFIX: &str = "PELAGO_";
 
-/// Which algorithm the barrier of a world runs.
+/// The algorithm of the barrier of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BarrierKind {
-    /// The runtime chooses by the number of PEs and where they are.
+    /// The runtime chooses by the number of PEs and their nodes.
     Auto,
-    /// Every PE raises a flag of its own, one PE reads them all; PEs of one node.
+    /// Every PE sets its own flag, and one PE reads them all; for PEs of one node.
     Flags,
-    /// One counter that every PE increments; PEs of one node.
+    /// Every PE increments one counter; for PEs of one node.
     Counter,
     /// Rounds of pairwise signals, logarithmic in the number of PEs.
     Dissemination,
 }
 
-/// How large the symmetric heap of each PE is.
+/// The size of the symmetric heap of each PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeapSize {
-    /// A size that programs are used to, unless the node has less.
+    /// A usual default size, unless the node has less memory.
     Auto,
     /// The PE's share of the node's memory.
     Share,
-    /// So many bytes.
+    /// This number of bytes.
     Bytes(usize),
 }
 
 /// How PEs reach each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteKind {
-    /// By mapped memory on a node, over the net otherwise.
+    /// By mapped memory on a node, over the network otherwise.
     Auto,
-    /// Over the net, on a node as well.
+    /// Over the network, also within a node.
     Net,
 }
 
-/// Which provider reaches the PEs that are not mapped.
+/// The provider for PEs that are not mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FabricKind {
-    /// Between nodes libfabric on a fast network, else TCP; the node's memory within one.
+    /// Between nodes, libfabric on a fast network, else TCP; shared memory within a node.
     Auto,
-    /// The node's memory.
+    /// Shared memory.
     Shm,
     /// The provider of this name.
     Provider(&'static str),
 }
 
-/// How the memory that collective operations synchronise on is used again.
+/// How the synchronisation memory of collective operations is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncMemoryKind {
-    /// Arrays that are free again after an additional synchronisation, which nobody waits for.
+    /// Arrays that are reused after an additional synchronisation, for which no PE waits.
     Additional,
-    /// Arrays that the next barrier frees.
+    /// Arrays that are reused after the next barrier.
     Barrier,
     /// Words of each pair of PEs; algorithms by recursive doubling.
     PairwiseDoubling,
-    /// Words of each pair of PEs; balanced trees that hang at the root.
+    /// Words of each pair of PEs; balanced trees below the root.
     PairwiseStructure,
     /// Words of each pair of PEs; one tree whose edges never change.
     PairwiseEdges,
 }
 
-/// Which form collective operations have.
+/// The form of collective operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CollFormKind {
-    /// Direct forms where all PEs of the team map each other, schedules elsewhere.
+    /// Direct forms if all PEs of the team map each other, else schedules.
     Auto,
     /// Schedules everywhere.
     Schedule,
 }
 
-/// Who is meant to set a variable.
+/// The party that sets a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettingKind {
-    /// The person who runs the program.
+    /// The user who runs the program.
     User,
     /// Pelago itself, for the processes that it starts.
     Internal,
@@ -98,27 +98,27 @@ pub enum SettingKind {
 pub struct SettingInfo {
     /// The environment variable.
     pub name: &'static str,
-    /// The value that holds when the variable is not set; empty if there is none.
+    /// The default value; empty if there is none.
     pub default: &'static str,
-    /// What the variable accepts.
+    /// The description of valid values.
     pub accepts: &'static str,
-    /// What the setting does.
+    /// The effect of the setting.
     pub help: &'static str,
-    /// Who sets it.
+    /// The party that sets the variable.
     pub kind: SettingKind,
 }
 
 /// Why the environment was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SettingError {
-    /// The value of a known variable cannot be understood.
+    /// The value of a known variable is not valid.
     #[error("{variable}={value:?} is not valid: {variable} accepts {accepts}")]
     Value {
         /// The variable.
         variable: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: String,
-        /// What it accepts.
+        /// The description of valid values.
         accepts: &'static str,
     },
     /// The file that a variable names cannot be used.
@@ -128,10 +128,10 @@ pub enum SettingError {
         variable: &'static str,
         /// The path that it was set to.
         path: String,
-        /// Why not, with the line where there is one, and what is accepted.
+        /// The reason, with the line if there is one, and the valid contents.
         reason: String,
     },
-    /// A variable names a file, and the caller of this program has fewer rights than the program.
+    /// A variable names a file, and the program has more rights than its caller.
     #[error(
         "{variable} is set, but this program runs with other rights than its caller has (set-user-id, \
          set-group-id or file capabilities), where no variable may name a file. Unset {variable}"
@@ -157,8 +157,8 @@ fn advice(nearest: Option<&str>) -> String {
     }
 }
 
-/// Makes the struct, its parsing and its table from one row a setting:
-/// `field: Type = parser, "VARIABLE", "default" (empty: None), kind, accepts "...", help "..."`.
+/// Generates the struct, its parsing and its table from one row per setting: `field: Type = parser,
+/// "VARIABLE", "default" (empty: None), kind, accepts "...", help "..."`.
 macro_rules! settings {
     ($($field:ident: $type:ty = $parser:path, $name:literal, $default:literal, $kind:ident,
        accepts $accepts:literal, help $help:literal;)*) => {
@@ -228,7 +228,7 @@ settings! {
         help "algorithm of the barrier";
     route: RouteKind = parse::route, "PELAGO_ROUTE", "auto", User,
         accepts "auto or net",
-        help "how PEs reach each other; net: over a provider even where memory could be mapped, for tests";
+        help "how PEs reach each other; net: over a provider even if memory could be mapped, for tests";
     fabric: FabricKind = parse::fabric, "PELAGO_FABRIC", "auto", User,
         accepts "auto, shm, tcp or ofi",
         help "provider for PEs that are not mapped; auto: ofi if all machines have a fast network, else tcp";
@@ -250,16 +250,16 @@ settings! {
         help "libfabric; auto: the one that the system finds";
     sync_memory: SyncMemoryKind = parse::sync_memory, "PELAGO_SYNC_MEMORY", "pairwise-doubling", User,
         accepts "additional, barrier, pairwise-doubling, pairwise-structure or pairwise-edges",
-        help "how the memory that scheduled collectives synchronise on is used again";
+        help "how the synchronisation memory of scheduled collectives is reused";
     coll_form: CollFormKind = parse::coll_form, "PELAGO_COLL_FORM", "auto", User,
         accepts "auto or schedule",
-        help "form of blocking collectives; schedule: as over a net, also between PEs of one node";
+        help "form of blocking collectives; schedule: as between nodes, also within a node";
     coll_algorithms: Option<String> = parse::text, "PELAGO_COLL", "", User,
         accepts "operation=algorithm, several with commas, such as broadcast=binomial,all_reduce=ring",
         help "algorithms of scheduled collectives, in place of those chosen (`pelago coll list`)";
     coll_tuning: Option<String> = parse::text, "PELAGO_COLL_TUNING", "", User,
         accepts "the path of a file that `pelago tune` has written",
-        help "which algorithms are best here, by operation, bytes and PEs";
+        help "tuning file: the best algorithms by operation, bytes and PEs";
     deterministic: bool = parse::switch, "PELAGO_DETERMINISTIC", "off", User,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "combine elements in the order of PEs, so that results depend on no algorithm";
@@ -268,25 +268,25 @@ settings! {
         help "find mistakes: collective calls that differ; in OpenSHMEM programs, freed memory and more";
     spins: Option<u32> = parse::auto_count, "PELAGO_SPINS", "auto", User,
         accepts "auto, or a count from 0 to 4294967295",
-        help "how often a waiting PE looks before it yields its core; auto: by PEs and cores";
+        help "number of polls before a waiting PE yields its core; auto: by PEs and cores";
     yields: Option<u32> = parse::auto_count, "PELAGO_YIELDS", "auto", User,
         accepts "auto, or a count from 0 to 4294967295",
-        help "how often a waiting PE yields its core before it sleeps; auto: by PEs and cores";
+        help "number of yields before a waiting PE sleeps; auto: by PEs and cores";
     wait_limit: Option<Duration> = parse::limit, "PELAGO_WAIT_LIMIT", "none", User,
         accepts "none, or seconds above 0 and up to 1000000, such as 300",
         help "how long a PE waits for others before it fails and says what it waits for";
     stall_report: Option<Duration> = parse::stall, "PELAGO_STALL_REPORT", "30", User,
         accepts "off, 0, or seconds above 0 and up to 1000000, such as 30",
-        help "how long a PE waits before the job says what each PE waits for, and ends if none can go on";
+        help "how long a PE waits before a stall report; the job ends if no PE can continue";
     peer_timeout: Option<Duration> = parse::limit, "PELAGO_PEER_TIMEOUT", "30", User,
         accepts "none, or seconds above 0 and up to 1000000, such as 30",
-        help "how long the host of another PE may be silent before the job ends; asked by PEs that wait";
+        help "how long the host of another PE may be silent before the job ends; checked by waiting PEs";
     service: bool = parse::switch, "PELAGO_SERVICE_THREAD", "on", User,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
-        help "over libfabric: a thread serves other PEs while this one computes; it sleeps otherwise";
+        help "over libfabric: a progress thread serves other PEs while this one computes";
     sim_seed: Option<u64> = parse::seed, "PELAGO_SIM_SEED", "none", User,
         accepts "none, or a number from 0 to 18446744073709551615",
-        help "where threads talk over the simulated network: how it misbehaves; none: not at all";
+        help "seed of the faults of the simulated network between threads; none: no faults";
     sim_nodes: Option<u32> = parse::nodes, "PELAGO_SIM_NODES", "none", User,
         accepts "none, or a number from 1 to 4294967295",
         help "on how many nodes the PEs are taken to be, in blocks of processes; for tests: processes of one \
@@ -302,14 +302,14 @@ settings! {
         help "library that speaks to mpirun and srun --mpi=pmix; auto: the one that the system finds";
     launch_agent: Option<String> = parse::text, "PELAGO_LAUNCH_AGENT", "", User,
         accepts "a command and its options with spaces between, such as ssh -p 2222",
-        help "what `pelago run` reaches other hosts by, in place of ssh; the host and a command follow it";
+        help "remote shell of `pelago run` in place of ssh; the host and a command follow it";
     test_body: Option<String> = parse::text, "PELAGO_TEST_BODY", "", Internal,
         accepts "the name of a test",
         help "set by tests of several processes: which body this process runs";
 }
 
 impl Settings {
-    /// The settings that the environment of this process asks for.
+    /// The settings in the environment of this process.
     ///
     /// # Errors
     /// Those of [`Settings::from_pairs`]; a value that is not Unicode is refused like any other bad value. In
@@ -321,11 +321,11 @@ impl Settings {
         Self::from_os_pairs(std::env::vars_os())
     }
 
-    /// The settings that these variables ask for; the last of two equal names holds, and variables that do
-    /// not begin with `PELAGO_` are passed over.
+    /// The settings in these variables. The last of two equal names counts, and variables that do not begin
+    /// with `PELAGO_` are ignored.
     ///
     /// # Errors
-    /// A variable that begins with `PELAGO_` but is no setting, and a value that its setting does not accept.
+    /// If a variable begins with `PELAGO_` but is not a setting, or if a value is not valid for its setting.
     pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, SettingError> {
         let mut settings = Self::default();
         for (variable, value) in pairs {
@@ -336,7 +336,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// As [`Settings::from_pairs`], from the form in which the environment of a process comes.
+    /// As [`Settings::from_pairs`], from variables of the operating system's string type.
     pub(crate) fn from_os_pairs(
         pairs: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<Self, SettingError> {
@@ -347,7 +347,7 @@ impl Settings {
     }
 }
 
-/// Every setting there is, in the order in which help prints them.
+/// All settings, in the order in which the help prints them.
 pub fn settings_table() -> &'static [SettingInfo] {
     TABLE
 }
@@ -366,7 +366,7 @@ mod tests {
     use super::*;
     use crate::fuzzing;
 
-    /// Every variable, and names that there are not, with what it accepts, changed in many ways.
+    /// Mutates valid values of every variable, and of names that do not exist.
     #[test]
     fn fuzz_settings() {
         let values = [

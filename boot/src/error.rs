@@ -1,4 +1,4 @@
-//! Errors of joining a job and of talking to its launcher.
+//! Errors of joining a job and of exchanges with its launcher.
 
 use thiserror::Error;
 
@@ -20,12 +20,12 @@ pub enum BootError {
     /// The launcher speaks another protocol.
     #[error("this process was started {how}, which Pelago does not speak; {remedy}")]
     Launcher {
-        /// How the process was started, and how that was seen.
+        /// How the process was started, and the variables that show it.
         how: &'static str,
-        /// What to do instead.
+        /// The remedy.
         remedy: &'static str,
     },
-    /// A variable that the launcher sets does not hold what it should.
+    /// A variable that the launcher sets does not have a valid value.
     #[error(
         "{variable}={value:?} in the environment is not {expected}; start this program by mpiexec.hydra, \
          mpirun, srun --mpi=pmi2 or pelago run, or unset PMI_FD and PMIX_NAMESPACE to run one PE alone"
@@ -33,12 +33,12 @@ pub enum BootError {
     Environment {
         /// The variable.
         variable: &'static str,
-        /// Its value, or what stands for it if it is not set.
+        /// Its value, or a placeholder if it is not set.
         value: String,
-        /// What it should hold.
+        /// The description of a valid value.
         expected: &'static str,
     },
-    /// A key that cannot travel.
+    /// The key is not valid.
     #[error("PE {pe} cannot use the key {key:?}: a key has 1 to {max_chars} letters, digits, '-' or '_'")]
     Key {
         /// The PE.
@@ -53,9 +53,9 @@ pub enum BootError {
     Exchange {
         /// The PE.
         pe: usize,
-        /// What it was doing.
+        /// The operation that failed.
         operation: String,
-        /// What went wrong.
+        /// The reason.
         reason: PmiError,
     },
     /// An exchange with a launcher that speaks PMIx failed.
@@ -63,9 +63,9 @@ pub enum BootError {
     Pmix {
         /// The PE.
         pe: usize,
-        /// What it was doing.
+        /// The operation that failed.
         operation: String,
-        /// What went wrong.
+        /// The reason.
         reason: PmixError,
     },
 }

@@ -1,11 +1,11 @@
-//! Job: the processes that were started together, and the words they exchange before their processing
-//! elements (PEs) share memory. A process has one PE, or as many as the settings say
+//! Job: the processes that were started together, and the data that they exchange through the launcher before
+//! their processing elements (PEs) share memory. A process has one PE, or as many as the settings say
 //! (`PELAGO_PES_PER_PROCESS`).
 //!
-//! Invariant: a process joins once, its lowest PE speaks for all, and every wait on the launcher ends within
-//! `PELAGO_INIT_TIMEOUT` (a little later under `pelago run` and launchers that speak PMIx, which keep that
-//! limit themselves). Launchers take milliseconds for a barrier, so callers need one put, one
-//! barrier and a few gets, and do the rest over their own memory or fabric.
+//! Invariant: a process joins once, its lowest PE acts for all of them, and every wait for the launcher ends
+//! within `PELAGO_INIT_TIMEOUT` (a little later under `pelago run` and launchers that speak PMIx, which apply
+//! that limit themselves). A barrier of a launcher takes milliseconds, so callers use one put, one barrier
+//! and a few gets, and exchange everything else over shared memory or the fabric.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -26,16 +26,16 @@ use crate::error::BootError;
 use crate::pmi::client::{Client, Link, PmiError};
 use crate::pmix::client::{self as pmix, PmixError};
 
-/// The longest key of a job without a launcher, in characters; the same as that of the usual launchers.
+/// The longest key of a job without a launcher, in characters; the same as with the usual launchers.
 const KEY_MAX_CHARS: usize = 56;
-/// How long a process that ends the job waits for a thread of its own that keeps standard output, and for its
-/// launcher to read the last words.
+/// How long a process that aborts the job waits for one of its threads that holds the lock of standard
+/// output, and for its launcher to read the last output.
 const FLUSH_LIMIT: Duration = Duration::from_secs(1);
 
-/// What started the PEs of a job.
+/// The launcher that started the PEs of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Launcher {
-    /// Nothing did: a job of one process.
+    /// No launcher: a job of one process.
     Alone,
     /// `pelago run`.
     Pelago,
@@ -53,14 +53,14 @@ pub struct Job {
     pes_per_process: usize,
     launcher: Launcher,
     means: Means,
-    /// Whether PEs that go on wait in vain for one of this process, which has left.
+    /// Whether PEs that continue wait in vain for a PE of this process, which has left.
     missed: OnceLock<()>,
 }
 
-/// How a process reaches the others.
+/// The means by which a process exchanges data with the others.
 #[derive(Debug)]
 enum Means {
-    /// There are no others.
+    /// There are no other processes.
     Own(Mutex<HashMap<String, Vec<u8>>>),
     /// Through a launcher that speaks PMI-1.
     Pmi { client: Mutex<Client>, link: Arc<Link>, key_max: usize },
@@ -68,13 +68,15 @@ enum Means {
     Pmix(Box<pmix::Client>),
 }
 
-/// Tells the launcher why this process is about to die; usable from any thread, and from a panic hook.
+/// A handle that tells the launcher why this process is about to die; usable from any thread, and from a
+/// panic hook.
 #[derive(Clone, Debug, Default)]
 pub struct Notifier(Option<Arc<Link>>);
 
 impl Notifier {
-    /// Gives `pelago run` a reason, such as `panicked: index out of range`; it shows the last one if this
-    /// process then dies. Keeps 1024 bytes, does not wait, and does nothing under another launcher.
+    /// Sends `pelago run` a reason, such as `panicked: index out of range`. `pelago run` prints the last
+    /// reason if this process then dies. Truncates the text to 1024 bytes, does not wait, and does nothing
+    /// under another launcher.
     pub fn note(&self, text: &str) {
         if let Some(link) = &self.0 {
             link.note(text);
@@ -86,8 +88,8 @@ impl Job {
     /// Joins the job that this process was started for, or a job of one process if no launcher is seen.
     ///
     /// # Errors
-    /// A second call in a process; a launcher that speaks another protocol (the error says what to do);
-    /// variables of a launcher that make no sense; a launcher that does not answer within
+    /// If the process has joined before; if the launcher speaks another protocol (the error says what to do);
+    /// if variables of the launcher are not valid; if the launcher does not respond within
     /// `settings.init_timeout`.
     pub fn join(settings: &Settings) -> Result<Self, BootError> {
         static JOINED: OnceLock<()> = OnceLock::new();
@@ -125,7 +127,7 @@ impl Job {
         self.size
     }
 
-    /// The PEs that each process has.
+    /// The number of PEs of each process.
     pub fn pes_per_process(&self) -> usize {
         self.pes_per_process
     }
@@ -135,7 +137,7 @@ impl Job {
         self.rank * self.pes_per_process
     }
 
-    /// What started the job.
+    /// The launcher that started the job.
     pub fn launcher(&self) -> Launcher {
         self.launcher
     }
@@ -144,8 +146,8 @@ impl Job {
     /// barrier.
     ///
     /// # Errors
-    /// A key that is empty, too long, or holds more than letters, digits, `-` and `_`; a launcher that
-    /// refuses, is gone, or does not answer in time.
+    /// If the key is empty or too long, or contains other characters than letters, digits, `-` and `_`; if
+    /// the launcher refuses, is gone, or does not respond in time.
     pub fn put(&self, key: &str, value: &[u8]) -> Result<(), BootError> {
         self.check_key(key)?;
         match &self.means {
@@ -168,7 +170,7 @@ impl Job {
     /// Returns when every process of the job has called it.
     ///
     /// # Errors
-    /// A launcher that is gone, or does not answer in time because a process is missing.
+    /// If the launcher is gone, or does not respond in time because a process is missing.
     pub fn barrier(&self) -> Result<(), BootError> {
         match &self.means {
             Means::Own(_) => Ok(()),
@@ -182,11 +184,11 @@ impl Job {
     }
 
     /// The bytes that process `rank` put under `key` before the last barrier, or `None` if it did not. A
-    /// launcher that speaks PMI-1 keeps one table for all and does not know who put what, so a key holds the
-    /// number of its process, or one process alone puts it.
+    /// launcher that speaks PMI-1 has one table for all processes, so keys must be unique in the job: a key
+    /// contains the number of its process, or only one process puts it.
     ///
     /// # Errors
-    /// Those of [`Job::put`], and a value that [`Job::put`] did not write.
+    /// As [`Job::put`], and if the value was not written by [`Job::put`].
     pub fn get(&self, rank: usize, key: &str) -> Result<Option<Vec<u8>>, BootError> {
         self.check_key(key)?;
         if rank >= self.size {
@@ -204,11 +206,11 @@ impl Job {
     }
 
     /// The processes that the launcher placed on the node of this one, ascending and with this one; `None` if
-    /// the launcher does not say, or speaks PMIx, where what it says has been wrong in jobs of two nodes. A
-    /// claim, not a proof: whoever shares memory finds out by opening it.
+    /// the launcher does not say, or speaks PMIx, whose information was wrong in jobs of two nodes. The
+    /// result is a hint: only mapping the memory shows whether two processes can share it.
     ///
     /// # Errors
-    /// A launcher that is gone, or does not answer in time.
+    /// If the launcher is gone, or does not respond in time.
     pub fn local_ranks(&self) -> Result<Option<Vec<usize>>, BootError> {
         let client = match &self.means {
             Means::Own(_) => return Ok(Some(vec![0])),
@@ -220,21 +222,22 @@ impl Job {
         Ok(nodes.map(|nodes| (0..self.size).filter(|rank| nodes[*rank] == nodes[self.rank]).collect()))
     }
 
-    /// Gives `pelago run` a reason, in case this process dies; see [`Notifier::note`].
+    /// Sends `pelago run` a reason, in case this process dies; see [`Notifier::note`].
     pub fn note(&self, text: &str) {
         self.notifier().note(text);
     }
 
-    /// Says that PEs of other processes wait in vain for one of this process, which leaves now. `pelago run`
-    /// then takes a status of this process other than 0 for the reason why the job fails, with the first of
-    /// these words; and does not wonder at status 0, as those who wait have a reason to give.
+    /// Records that PEs of other processes wait in vain for a PE of this process, which leaves now. If this
+    /// process then exits with a status other than 0, `pelago run` reports that as the failure of the job,
+    /// with the first text that was recorded. If the status is 0, `pelago run` reports nothing about this
+    /// process, because the waiting PEs report their own failure.
     pub fn note_missed(&self, words: &str) {
         if self.missed.set(()).is_ok() {
             self.note(words);
         }
     }
 
-    /// A handle by which any thread can do what [`Job::note`] does.
+    /// A handle by which any thread can call [`Notifier::note`].
     pub fn notifier(&self) -> Notifier {
         match &self.means {
             Means::Pmi { link, .. } if self.launcher == Launcher::Pelago => Notifier(Some(Arc::clone(link))),
@@ -242,8 +245,8 @@ impl Job {
         }
     }
 
-    /// Whether the launcher has died or closed its end; looks and does not wait. Where it speaks PMIx, its
-    /// library is told by an event, a moment later.
+    /// Whether the launcher has died or closed its end. Does not wait. With PMIx, the library learns of it by
+    /// an event, slightly later.
     pub fn launcher_gone(&self) -> bool {
         match &self.means {
             Means::Own(_) => false,
@@ -252,11 +255,11 @@ impl Job {
         }
     }
 
-    /// Whether `pelago run` has asked what the PEs of this process wait for, which [`Job::tell_waits`]
-    /// answers. Looks and does not wait. No other launcher asks.
+    /// Whether `pelago run` has asked what the PEs of this process wait for; [`Job::tell_waits`] sends the
+    /// reply. Does not wait. No other launcher asks.
     pub fn is_asked(&self) -> bool {
         match &self.means {
-            // If another thread holds the client for a request, that thread answers the question.
+            // If another thread holds the client for a request, that thread replies to the question.
             Means::Pmi { client, .. } if self.launcher == Launcher::Pelago => {
                 client.try_lock().is_ok_and(|mut client| client.is_asked())
             }
@@ -264,14 +267,14 @@ impl Job {
         }
     }
 
-    /// Tells `pelago run` what the PEs of this process wait for, in a line for each. Does not wait.
+    /// Tells `pelago run` what the PEs of this process wait for, one line for each PE. Does not wait.
     pub fn tell_waits(&self, text: &str) {
         if let (Launcher::Pelago, Means::Pmi { link, .. }) = (self.launcher, &self.means) {
             link.tell_waits(text);
         }
     }
 
-    /// Tells `pelago run` that this process may end now without leaving the job, until it makes another call.
+    /// Tells `pelago run` that this process may exit without leaving the job, until it makes another call.
     /// Does nothing under another launcher.
     pub fn rest(&self) {
         if let (Launcher::Pelago, Means::Pmi { link, .. }) = (self.launcher, &self.means) {
@@ -279,23 +282,23 @@ impl Job {
         }
     }
 
-    /// Leaves the job in an orderly way. A process that exits without having done so ends the job for all.
-    /// Where PEs wait in vain for one of this process ([`Job::note_missed`]) and the launcher speaks PMI-1
-    /// but is not `pelago run`, the process leaves as late as when it exits, and only with status 0: with
-    /// another one it ends the job.
+    /// Leaves the job (finalize). A process that exits without this call ends the job for all. If PEs wait in
+    /// vain for a PE of this process ([`Job::note_missed`]) and the launcher speaks PMI-1 but is not `pelago
+    /// run`, the process leaves only when it exits with status 0; with another status the launcher ends the
+    /// job.
     ///
     /// # Errors
-    /// A launcher that is gone, or does not answer in time.
+    /// If the launcher is gone, or does not respond in time.
     pub fn finalize(self) -> Result<(), BootError> {
         if self.missed.get().is_some() && self.launcher == Launcher::Pmi1 {
-            // A launcher that cannot be told is gone.
+            // The error is ignored: a launcher that cannot be told is gone.
             leave_at_exit(move || drop(self.finalize_now()));
             return Ok(());
         }
         self.finalize_now()
     }
 
-    /// Leaves the job in an orderly way, at once.
+    /// Leaves the job at once.
     pub(crate) fn finalize_now(&self) -> Result<(), BootError> {
         let is_missed = self.missed.get().is_some();
         match &self.means {
@@ -309,18 +312,18 @@ impl Job {
         }
     }
 
-    /// Ends the job for all, as PE `pe` of this process asks for, with exit status `code` and words for the
-    /// user; and this process at once: Rust's standard output is flushed, unless another thread keeps it, but
-    /// no destructor and no `atexit` handler runs, because one that waits for other PEs would wait for ever.
+    /// Aborts the job on behalf of PE `pe` of this process, with exit status `code` and a message for the
+    /// user, and exits at once. Rust's standard output is flushed, unless another thread holds its lock. No
+    /// destructor and no `atexit` handler runs, because one that waits for other PEs would wait for ever.
     pub fn abort(&self, pe: usize, code: i32, message: &str) -> ! {
         let ours = self.launcher == Launcher::Pelago;
         if !ours && !message.is_empty() {
-            // Written at once, so that the words of two PEs do not mix.
+            // Written in one call, so that the messages of two PEs do not mix.
             let line = format!("PE {pe}: {message}\n");
             eprint!("{line}");
             await_reader(std::io::stderr());
         }
-        // A launcher that cannot be told is gone, and its job with it.
+        // Errors are ignored: a launcher that cannot be told is gone, and its job with it.
         match &self.means {
             Means::Own(_) => {}
             Means::Pmi { link, .. } => {
@@ -369,24 +372,25 @@ fn lock(client: &Mutex<Client>) -> MutexGuard<'_, Client> {
     client.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes the descriptor that the launcher left us our own, so that programs started from here do not inherit
-/// it.
+/// Takes ownership of the descriptor that the launcher passed, and sets close-on-exec, so that programs
+/// started from here do not inherit it.
 fn take_socket(descriptor: RawFd) -> Result<OwnedFd, BootError> {
     let closed = |_| BootError::Environment {
         variable: "PMI_FD",
         value: descriptor.to_string(),
         expected: "the number of an open socket",
     };
-    // SAFETY: only asked what it is, by a call that fails if it is not open; `detect` refuses -1.
+    // SAFETY: the borrowed descriptor is only passed to a call that fails if it is not open; `detect` refuses
+    // -1.
     let seen = unsafe { BorrowedFd::borrow_raw(descriptor) };
     socket_type(seen).map_err(closed)?;
     fcntl_setfd(seen, FdFlags::CLOEXEC).map_err(closed)?;
-    // SAFETY: it is an open socket, as just seen, and the launcher named it in PMI_FD for the one that joins
-    // to own; a process joins once, so no second owner comes from here.
+    // SAFETY: it is an open socket, as the call above has shown, and the launcher passed it in PMI_FD to the
+    // owner of the connection; a process joins once, so this code makes no second owner.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// Flushes Rust's standard output, but waits no longer than a limit for who keeps it.
+/// Flushes Rust's standard output, but waits no longer than a limit for a thread that holds its lock.
 fn flush_stdout() {
     let (done, is_done) = mpsc::channel();
     let flush = move || {
@@ -398,8 +402,8 @@ fn flush_stdout() {
     }
 }
 
-/// Waits until all that was written to a pipe has been read, but no longer than a limit. A launcher that is
-/// told to end the job may kill this process and close the pipe before it has read what is in it.
+/// Waits until all data in a pipe has been read, but no longer than a limit. A launcher that receives an
+/// abort may kill this process and close the pipe before it has read its contents.
 fn await_reader(end: impl AsFd) {
     let is_pipe = fstat(&end).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Fifo);
     let since = Instant::now();
@@ -419,7 +423,7 @@ mod tests {
     fn what_is_in_a_pipe_is_awaited_until_it_is_read() {
         let (mut reader, mut writer) = std::io::pipe().unwrap();
         await_reader(&writer);
-        // Byte by byte, so that the reader is still at it when the wait begins.
+        // Byte by byte, so that the reader is still reading when the wait begins.
         const BYTES: usize = 60_000;
         writer.write_all(&[7; BYTES]).unwrap();
         let read = thread::spawn(move || (0..BYTES).for_each(|_| reader.read_exact(&mut [0]).unwrap()));
@@ -446,7 +450,7 @@ mod tests {
         assert_eq!(job.local_ranks().unwrap(), Some(vec![0]));
         assert_eq!((job.rank(), job.size(), job.launcher()), (0, 1, Launcher::Alone));
         assert!(!job.launcher_gone());
-        job.note("heard by nobody");
+        job.note("no launcher reads this");
         job.finalize().unwrap();
     }
 

@@ -1,8 +1,8 @@
-//! How processes become a job: settings, launching, joining, and where each process is.
+//! Bootstrap of a job: settings, launching, joining, and the locality of each process.
 //!
-//! [`Settings`] is the environment as one struct; [`Job`] is this process among those that were started with
-//! it; [`launch`] starts such processes and watches over them; [`node_id`] and its neighbours say what the
-//! machine offers. This crate knows nothing of shared memory, fabrics or worlds.
+//! [`Settings`] contains the settings from the environment; [`Job`] is this process as a member of its job;
+//! [`launch`] starts the processes of a job and supervises them; [`node_id`] and related functions describe
+//! the machine. This crate knows nothing of shared memory, fabrics or worlds.
 
 mod at_exit;
 mod detect;

@@ -1,8 +1,9 @@
-//! Locality: which node this process is on, and what that node offers to it.
+//! Locality: the node of this process, and the processors and memory that it offers.
 //!
 //! Invariant: two processes have equal node names only if they may share memory: one kernel, one network
 //! namespace (abstract sockets live in it) and one user. Simulated nodes are kept apart by `PELAGO_NODE_ID`
-//! or by Slurm. Memory is what the kernel and the control groups (versions 1 and 2) leave to this process.
+//! or by Slurm. The amount of memory takes the kernel's figures and the limits of control groups (versions 1
+//! and 2) into account.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,8 +29,8 @@ pub fn machine_id() -> Option<String> {
     Some(format!("{}-{}", boot_id()?, namespace("net")?))
 }
 
-/// The identity of the space in which the numbers of processes hold that this process sees: the boot id of
-/// this machine and the PID namespace. `None` if `/proc` does not have it.
+/// The identity of the PID space of this process: the boot id of this machine and the PID namespace. Process
+/// ids are comparable within it. `None` if `/proc` does not have it.
 pub fn pid_space() -> Option<String> {
     Some(format!("{}-{}", boot_id()?, namespace("pid")?))
 }
@@ -39,7 +40,7 @@ fn boot_id() -> Option<String> {
     (!id.is_empty()).then_some(id)
 }
 
-/// The number of this process's namespace of a kind.
+/// The inode number of this process's namespace of a kind.
 fn namespace(kind: &str) -> Option<String> {
     let link = fs::read_link(format!("/proc/self/ns/{kind}")).ok()?;
     let number: String = link.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
@@ -99,8 +100,8 @@ impl Group {
         Some(Self { folder: folder.to_owned(), usage, limit_bytes })
     }
 
-    /// What is left below the limit. Caches count as free: dropping them gives their memory back. The system
-    /// sums these figures when they are read, which takes long.
+    /// The bytes that are left below the limit. Caches count as free, because the kernel can drop them. The
+    /// kernel sums these figures when they are read, which takes long.
     fn available_bytes(&self) -> usize {
         let usage_bytes = number_in(&self.folder.join(self.usage)).unwrap_or(0);
         let statistics = fs::read_to_string(self.folder.join("memory.stat")).unwrap_or_default();
@@ -113,7 +114,7 @@ impl Group {
     }
 }
 
-/// The number that a file holds, if it holds one.
+/// The number in a file, if it contains one.
 fn number_in(file: &Path) -> Option<usize> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }

@@ -1,5 +1,5 @@
-//! Words of a command of ours: on standard output, where a failure is a result and not a panic, and on
-//! standard error, where a reader that does not read holds nobody up for long.
+//! Output of Pelago's commands: to standard output, where a failure is returned and does not panic, and to
+//! standard error, where a reader that does not read blocks the command only for a bounded time.
 
 use std::io::{self, ErrorKind, Write};
 use std::time::{Duration, Instant};
@@ -9,8 +9,8 @@ use crate::writer::{Outlet, Writer};
 /// How long [`tell`] waits for a reader that takes nothing.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Writes `text` to standard output, at once. If the reader of a pipe has gone, ends the process by SIGPIPE,
-/// as other commands end then: nobody wants its words any more.
+/// Writes `text` to standard output, unbuffered. If the reader of a pipe has closed its end, SIGPIPE ends the
+/// process, as with other commands.
 ///
 /// # Errors
 /// If the text cannot be written, for instance to a device that is full.
@@ -31,7 +31,7 @@ pub fn tell(text: &str) {
         return;
     };
     writer.push(text.as_bytes());
-    writer.ring_when_done();
+    writer.notify_when_done();
     let mut last = (writer.written_bytes(), Instant::now());
     while writer.pending_bytes() > 0 && last.1.elapsed() < PATIENCE {
         writer.wait(PATIENCE.saturating_sub(last.1.elapsed()));
@@ -42,7 +42,7 @@ pub fn tell(text: &str) {
     }
 }
 
-/// Formats and writes to standard output by [`print`](fn@print); gives what that gives.
+/// Formats and writes to standard output by [`print`](fn@print); returns its result.
 #[macro_export]
 macro_rules! out {
     ($($words:tt)*) => { $crate::print(&format!($($words)*)) };
@@ -54,13 +54,13 @@ macro_rules! outln {
     ($($words:tt)*) => { $crate::print(&format!("{}\n", format_args!($($words)*))) };
 }
 
-/// Ends the process as SIGPIPE ends one that has not asked for anything else.
+/// Ends the process by the default action of SIGPIPE.
 fn end_by_broken_pipe() -> ! {
-    // SAFETY: the default action is no handler of ours; unblocking and raising a signal touch no memory.
+    // SAFETY: the default action installs no handler; unblocking and raising a signal access no memory.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         libc::raise(libc::SIGPIPE);
     }
-    // The signal is blocked: the status that a shell would show for it.
+    // Reached only if the signal is blocked: exits with the status that a shell would show for it.
     std::process::exit(128 + libc::SIGPIPE)
 }

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-/// The state of a process, as far as it matters to those that wait for it.
+/// The state of a process, as far as it matters to processes that wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessState {
-    /// It runs, or waits in a call of the system.
+    /// It runs, or waits in a system call.
     Running,
     /// A signal has stopped it (SIGSTOP, SIGTSTP, SIGTTIN or SIGTTOU).
     Stopped,
@@ -18,7 +18,7 @@ pub enum ProcessState {
 impl ProcessState {
     const ALL: [Self; 4] = [Self::Running, Self::Stopped, Self::Traced, Self::Gone];
 
-    /// A number for the way between an agent and its launcher.
+    /// The number of the state in frames between an agent and its launcher.
     pub(crate) fn number(self) -> u8 {
         self as u8
     }
@@ -36,8 +36,8 @@ pub fn process_state(pid: u32) -> ProcessState {
     state_of(&stat, &status)
 }
 
-/// The state that `/proc/PID/stat` and `/proc/PID/status` tell. The name of the program stands before it in
-/// parentheses, and may itself hold some.
+/// Parses the state from `/proc/PID/stat` and `/proc/PID/status`. The name of the program stands before it in
+/// parentheses, and may itself contain parentheses.
 fn state_of(stat: &str, status: &str) -> ProcessState {
     let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));

@@ -1,10 +1,10 @@
 //! Writer: a thread that writes the launcher's output, so that the supervising loop never waits for the
 //! reader of that output.
 //!
-//! Invariant: nobody but the thread writes to the stream, and only the thread can be blocked by the reader.
-//! The buffer is bounded: while [`Writer::is_full`], the supervising loop does not read the PEs' pipes, and
-//! the PEs wait. A line of up to 4 KiB goes out in one write, so that lines of different processes do not
-//! mix (decision 0035).
+//! Invariant: only the thread writes to the stream, and the reader can block only the thread. The buffer is
+//! bounded: while [`Writer::is_full`], the supervising loop does not read the PEs' pipes, and the PEs wait. A
+//! line of up to 4 KiB goes out in one write, so that lines of different processes do not mix (decision
+//! 0035).
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,10 +15,10 @@ use std::time::Duration;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 
-/// A writer that holds this much takes no more.
+/// The limit of the buffer: a writer that holds this many bytes is full.
 const BUFFER_BYTES: usize = 256 << 10;
-/// The most that goes out in one write: what a pipe takes as a whole. So a blocked write never hides more
-/// than this from the count of what the reader has taken.
+/// The maximum size of one write: a pipe accepts such a write as a whole. So the count of bytes that the
+/// reader has taken never lags by more than this.
 const PIECE_BYTES: usize = 4 << 10;
 
 /// One of the two streams that the launcher writes to.
@@ -36,7 +36,7 @@ impl Outlet {
         }
     }
 
-    /// Whether the stream is a pipe, or its like, whose reader has gone.
+    /// Whether the stream is a pipe or a similar file whose reader has closed its end.
     pub(crate) fn has_lost_its_reader(self) -> bool {
         self.with(|fd| {
             let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::empty())];
@@ -45,7 +45,7 @@ impl Outlet {
         })
     }
 
-    /// As in a sentence.
+    /// The name of the stream in messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Stdout => "standard output",
@@ -54,8 +54,8 @@ impl Outlet {
     }
 }
 
-/// The launcher's side of the thread. Its descriptor becomes readable when there is room again, when all is
-/// written after [`Writer::ring_when_done`], and when the stream has failed.
+/// The launcher's side of the thread. Its event descriptor becomes readable when there is room again, when
+/// all is written after [`Writer::notify_when_done`], and when the stream has failed.
 #[derive(Debug)]
 pub(crate) struct Writer {
     shared: Arc<Shared>,
@@ -64,9 +64,9 @@ pub(crate) struct Writer {
 #[derive(Debug)]
 struct Shared {
     outlet: Outlet,
-    bell: OwnedFd,
+    event: OwnedFd,
     state: Mutex<State>,
-    /// The state has changed, to the thread.
+    /// Signals a change of the state to the thread.
     filled: Condvar,
 }
 
@@ -76,19 +76,19 @@ struct State {
     /// Bytes that the thread has taken out of `held` and not yet written.
     in_flight_bytes: usize,
     written_bytes: u64,
-    /// The thread rings the bell when no more than this is left.
-    ring_at: Option<usize>,
+    /// The thread signals the event descriptor when no more than this is left.
+    notify_at: Option<usize>,
     failure: Option<Errno>,
-    /// The thread ends when nothing is held.
+    /// The thread ends when the buffer is empty.
     ending: bool,
 }
 
 impl Writer {
     /// Starts the thread. It gets the signal mask of the calling thread.
     pub(crate) fn start(outlet: Outlet) -> io::Result<Self> {
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (state, filled) = Default::default();
-        let shared = Arc::new(Shared { outlet, bell, state, filled });
+        let shared = Arc::new(Shared { outlet, event, state, filled });
         let of_thread = Arc::clone(&shared);
         std::thread::Builder::new().name("pelago output".to_owned()).spawn(move || of_thread.write_all())?;
         Ok(Self { shared })
@@ -99,7 +99,7 @@ impl Writer {
         self.shared.outlet
     }
 
-    /// Takes bytes, whatever is held already; drops them if the stream has failed.
+    /// Adds bytes to the buffer, even if it is full; discards them if the stream has failed.
     pub(crate) fn push(&self, bytes: &[u8]) {
         let mut state = self.shared.lock();
         if state.failure.is_none() {
@@ -108,20 +108,20 @@ impl Writer {
         }
     }
 
-    /// Whether so much is held that no more should be pushed. The descriptor then becomes readable when half
-    /// of it is written.
+    /// Whether the buffer is full, so that no more should be pushed. The descriptor then becomes readable
+    /// when half of the buffer is written.
     pub(crate) fn is_full(&self) -> bool {
         let mut state = self.shared.lock();
         let full = state.failure.is_none() && state.pending_bytes() >= BUFFER_BYTES;
         if full {
-            state.ring_at = Some(BUFFER_BYTES / 2);
+            state.notify_at = Some(BUFFER_BYTES / 2);
         }
         full
     }
 
     /// Makes the descriptor readable when nothing is left to write.
-    pub(crate) fn ring_when_done(&self) {
-        self.shared.lock().ring_at = Some(0);
+    pub(crate) fn notify_when_done(&self) {
+        self.shared.lock().notify_at = Some(0);
     }
 
     /// Waits until the descriptor is readable, at most for `limit`.
@@ -130,10 +130,10 @@ impl Writer {
         let _ = poll(&mut [PollFd::new(self, PollFlags::IN)], limit.as_ref());
     }
 
-    /// Takes back that the descriptor is readable.
-    pub(crate) fn hear(&self) {
-        // It fails only if the bell has not rung.
-        let _ = rustix::io::read(&self.shared.bell, &mut [0_u8; 8]);
+    /// Clears the event, so that the descriptor is not readable.
+    pub(crate) fn clear_event(&self) {
+        // The call fails only if the event is not set.
+        let _ = rustix::io::read(&self.shared.event, &mut [0_u8; 8]);
     }
 
     /// Bytes that are not written yet; 0 after a failure, and after [`Writer::give_up`].
@@ -151,7 +151,7 @@ impl Writer {
         self.shared.lock().failure
     }
 
-    /// Forgets what is not written. A write that is under way stays so for as long as the reader likes.
+    /// Discards the data that is not written. A write in progress is not interrupted.
     pub(crate) fn give_up(&self) {
         let mut state = self.shared.lock();
         state.held.clear();
@@ -161,7 +161,7 @@ impl Writer {
 
 impl AsFd for Writer {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.shared.bell.as_fd()
+        self.shared.event.as_fd()
     }
 }
 
@@ -188,14 +188,14 @@ impl Shared {
                 Err(error) => {
                     state.failure = Some(error);
                     state.held.clear();
-                    state.ring_at = Some(0);
+                    state.notify_at = Some(0);
                 }
             }
             let left = state.pending_bytes();
-            if state.ring_at.is_some_and(|at| left <= at) {
-                state.ring_at = None;
-                // It fails only if the bell has rung 2^64 times without being heard.
-                let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
+            if state.notify_at.is_some_and(|at| left <= at) {
+                state.notify_at = None;
+                // The call fails only if the counter of the event overflows.
+                let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
             }
             if state.failure.is_some() {
                 return;
@@ -203,7 +203,7 @@ impl Shared {
         }
     }
 
-    /// Waits for something to write; `None` at the end.
+    /// Waits for data to write; `None` at the end.
     fn take(&self) -> Option<Vec<u8>> {
         let mut state = self.lock();
         while state.held.is_empty() && !state.ending {
@@ -221,14 +221,14 @@ impl State {
     }
 }
 
-/// Takes whole lines, as many as go into one write; a line that is longer than that in pieces.
+/// Takes as many whole lines as fit in one write; a longer line is taken in pieces.
 fn take_piece(held: &mut VecDeque<u8>) -> Vec<u8> {
     let most = held.len().min(PIECE_BYTES);
     let whole = held.range(..most).rposition(|byte| *byte == b'\n').map_or(most, |at| at + 1);
     held.drain(..whole).collect()
 }
 
-/// Writes a piece, however long the reader takes, also where somebody has made the stream non-blocking.
+/// Writes a piece, however long the reader takes, even if another process has made the stream non-blocking.
 fn write_piece(outlet: Outlet, mut piece: &[u8]) -> Result<(), Errno> {
     while !piece.is_empty() {
         match outlet.with(|fd| rustix::io::write(fd, piece)) {

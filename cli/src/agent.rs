@@ -1,4 +1,5 @@
-//! `pelago agent`: what `pelago run --hosts` starts on each host. Not for people, so help does not list it.
+//! `pelago agent`: `pelago run --hosts` starts it on each host. It is not for users, so the help does not
+//! list it.
 
 use std::process::ExitCode;
 

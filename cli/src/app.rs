@@ -1,4 +1,4 @@
-//! `pelago app`: this process as a PE of a built-in application, or as several, in whatever job surrounds it.
+//! `pelago app`: runs this process as one or several PEs of a built-in application, in the surrounding job.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -10,8 +10,8 @@ use pelago_boot::{print, tell};
 
 /// Run a built-in application as a PE of the surrounding job
 ///
-/// Without a launcher the job has one process. A process has one PE, or as many threads as
-/// PELAGO_PES_PER_PROCESS says. Without a name, lists the applications.
+/// Without a launcher the job has one process. A process has one PE, or PELAGO_PES_PER_PROCESS PEs as
+/// threads. Without a name, lists the applications.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct App {
@@ -20,7 +20,7 @@ pub struct App {
     words: Vec<String>,
 }
 
-/// The setting that says how large the symmetric heap is.
+/// The setting for the size of the symmetric heap.
 const HEAP_SIZE: &str = "PELAGO_HEAP_SIZE";
 
 const EXAMPLES: &str = "\
@@ -34,7 +34,7 @@ Examples:
   srun --mpi=pmi2 -n 4 pelago app ft           four PEs, started by Slurm";
 
 impl App {
-    /// Runs the application; gives its exit status.
+    /// Runs the application; returns its exit status.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         let Some((name, args)) = self.words.split_first() else {
             print(&listing())?;
@@ -44,18 +44,18 @@ impl App {
             bail!("there is no built-in application {name:?}; {}", suggestion(name));
         };
         let failed = |error: &anyhow::Error| {
-            // Written at once, so that the words of two PEs do not mix.
+            // Written in one call, so that the messages of two PEs do not mix.
             let line = format!("{}: {error:#}\n", app.name);
             tell(&line);
             ExitCode::FAILURE
         };
-        // The memory that an application needs depends on its arguments, so its PEs may use their whole
-        // share.
+        // The memory that an application needs depends on its arguments, so by default its PEs may use their
+        // whole share.
         let is_set = std::env::var_os(HEAP_SIZE).is_some();
         let settings: &[_] = if is_set { &[] } else { &[(HEAP_SIZE, "share")] };
         let outcomes = pelago::binding::run_with(settings, |world| {
             (app.run)(world, args).unwrap_or_else(|error| {
-                // The other PEs may wait for this one: the job ends with its words alone.
+                // The other PEs may wait for this one, so it aborts the job; only its message is printed.
                 if world.n_pes() > 1 {
                     world.abort(1, &format!("{}: {error:#}", app.name));
                 }
@@ -69,7 +69,7 @@ impl App {
     }
 }
 
-/// All built-in applications, by name: those of the library, and the benchmarks'.
+/// All built-in applications, by name: those of the library, and those of the benchmarks.
 fn apps() -> Vec<&'static Application> {
     let mut apps: Vec<_> = pelago_apps::apps().iter().chain([&pelago_bench::APP]).collect();
     apps.sort_unstable_by_key(|app| app.name);
@@ -81,7 +81,7 @@ pub fn find(name: &str) -> Option<&'static Application> {
     apps().into_iter().find(|app| app.name == name)
 }
 
-/// Help for somebody who typed a name that does not exist.
+/// The hint for a name that does not exist.
 pub fn suggestion(name: &str) -> String {
     let names = || apps().into_iter().map(|app| app.name);
     let list = names().collect::<Vec<_>>().join(", ");

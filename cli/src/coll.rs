@@ -1,6 +1,7 @@
-//! `pelago coll`: the algorithms of the collective operations, listed, drawn and checked.
+//! `pelago coll`: lists, draws and checks the algorithms of collective operations.
 //!
-//! Invariant: nothing is run. What is shown and proved are the schedules that the runtime would carry out.
+//! Invariant: no algorithm is executed. The command shows and checks the schedules that the runtime would
+//! execute.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -22,9 +23,9 @@ use pelago_apps::{Bytes, nearest};
 use pelago_boot::{out, outln, print};
 use serde::Serialize;
 
-/// The most PEs of a team that is shown or checked.
+/// The maximum number of PEs of a team that is shown or checked.
 const TEAM_MAX: usize = 4096;
-/// Width of pictures and texts, in characters.
+/// The width of drawings and texts, in characters.
 const WIDTH: usize = 80;
 
 /// List, draw and check the algorithms of collective operations
@@ -68,7 +69,7 @@ Examples:
   pelago coll check broadcast -n 1..=64 --all-roots  one operation, more PEs, every root
   pelago coll check reduce --algorithm binomial -n 257";
 
-/// List the algorithms with what they cost
+/// List the algorithms with their costs
 #[derive(Args)]
 #[command(after_help = LIST_EXAMPLES)]
 struct List {
@@ -86,7 +87,7 @@ struct List {
     json: bool,
 }
 
-/// Draw what an algorithm does
+/// Draw the messages of an algorithm
 ///
 /// PEs are columns, time goes down. Arrows of the same round can be on their way at the same time.
 #[derive(Args)]
@@ -95,35 +96,35 @@ struct Show {
     /// The operation
     #[arg(value_name = "OPERATION", value_parser = operation())]
     operation: Operation,
-    /// The algorithm; the first that takes such a team if none is named
+    /// The algorithm; default: the first one that supports the team
     #[arg(long, value_name = "NAME")]
     algorithm: Option<String>,
     /// Number of PEs
     #[arg(short, value_name = "N", default_value = "8", value_parser = team)]
     n: usize,
-    /// The PE that has the root's part
+    /// The root
     #[arg(long, value_name = "PE", default_value_t = 0)]
     root: usize,
     /// Size of a block
     #[arg(long, value_name = "BYTES", default_value = "1K", value_parser = bytes)]
     bytes: usize,
-    /// Nodes that the PEs are on, those of a node one after the other
+    /// Number of nodes of the PEs; the PEs of a node are consecutive
     #[arg(long, value_name = "NODES", default_value_t = 1,
           value_parser = clap::value_parser!(u32).range(1..))]
     nodes: u32,
-    /// Children of a node in k-nomial trees
+    /// Radix of k-nomial trees
     #[arg(long, value_name = "K", default_value_t = Tuning::default().radix as u64,
           value_parser = clap::value_parser!(u64).range(2..))]
     radix: u64,
     /// Size of a piece in pipelines
     #[arg(long, value_name = "BYTES", default_value = "32K", value_parser = bytes)]
     segment_bytes: usize,
-    /// Write a picture to this file instead of a text
+    /// Write an SVG drawing to this file instead of a text
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
 }
 
-/// Prove that algorithms are right, without running them
+/// Check that algorithms are correct, without running them
 ///
 /// Checks contents, deadlock, races, and the use of memory and signals. Each team gets sizes, layouts, nodes
 /// and tuning in turn; teams of up to 5 PEs get all combinations. The exit status is 1 if there is a defect.
@@ -142,14 +143,14 @@ struct Check {
     /// Every PE in turn as the root, not only PE 0
     #[arg(long)]
     all_roots: bool,
-    /// Signals from one PE to another that may be on their way before the next one has to wait
+    /// Number of signals from one PE to another that may be in flight before the next one has to wait
     #[arg(long, value_name = "COUNT", default_value_t = 4,
           value_parser = clap::value_parser!(u32).range(1..))]
     credits: u32,
 }
 
 impl Coll {
-    /// Does what was asked for; gives the exit status.
+    /// Runs the command; returns the exit status.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         match self.action {
             Action::List(list) => list.execute(),
@@ -159,22 +160,22 @@ impl Coll {
     }
 }
 
-/// What stands in a row of the list.
+/// A row of the list.
 #[derive(Serialize)]
 struct Row {
     operation: &'static str,
     algorithm: &'static str,
     summary: &'static str,
     source: &'static str,
-    /// In which order it combines.
+    /// The order in which it combines elements.
     fold: &'static str,
     #[serde(flatten)]
     cost: Option<Cost>,
-    /// Why it does not take this team, if so.
+    /// Why it does not support this team, if it does not.
     restriction: Option<&'static str>,
 }
 
-/// What an algorithm costs a team.
+/// The costs of an algorithm for a team.
 #[derive(Serialize)]
 struct Cost {
     messages: usize,
@@ -302,7 +303,7 @@ impl Show {
         say(&checked)
     }
 
-    /// The team and its data in words.
+    /// The description of the team and its data.
     fn team(&self) -> String {
         let mut text = format!("{} PEs", self.n);
         if self.operation.is_rooted() {
@@ -318,7 +319,7 @@ impl Show {
     }
 }
 
-/// What the checker says of schedules that were shown.
+/// Prints the checker's result for schedules that were shown.
 fn say(checked: &Result<Report, Defect>) -> anyhow::Result<ExitCode> {
     match checked {
         Ok(report) => {
@@ -379,7 +380,7 @@ impl Check {
         self.n.clone().flat_map(move |n| (0..if every { n } else { 1 }).map(move |root| (n, root)))
     }
 
-    /// Checks an algorithm, and says in how many cases.
+    /// Checks an algorithm; returns the number of cases.
     fn prove(&self, algorithm: &Algorithm, bar: &ProgressBar) -> Result<usize, (Case, Defect)> {
         let options = CheckOptions { credits: Some(self.credits as usize), ..CheckOptions::default() };
         let mut checked = 0;
@@ -419,7 +420,7 @@ fn fold(fold: Fold) -> &'static str {
     }
 }
 
-/// The case of blocks of so many bytes: of elements of 8 bytes where that is possible.
+/// The case of blocks of `bytes` bytes: of elements of 8 bytes if that is possible.
 fn block(operation: Operation, n: usize, bytes: usize) -> Case {
     match bytes % 8 {
         0 => Case::new(operation, n, bytes / 8),

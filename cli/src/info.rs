@@ -1,5 +1,5 @@
-//! `pelago info`: what this machine offers, what the runtime would use of it, every setting, the algorithms
-//! of collective operations, and the fabrics between nodes.
+//! `pelago info`: reports the resources of this machine and those that the runtime would use, every setting,
+//! the algorithms of collective operations, and the fabrics between nodes.
 
 mod collectives;
 mod fabrics;
@@ -15,20 +15,21 @@ use pelago_fabric::shm::{Layout, Shm};
 use pelago_fabric::sim::Sim;
 use serde::Serialize;
 
-/// Say what this machine offers, and list every setting
+/// Show the resources of this machine, and list every setting
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Info {
-    /// List every setting: the environment variable, its default and what it does
+    /// List every setting: the environment variable, its default and its effect
     #[arg(long)]
     settings: bool,
-    /// List the algorithms of collective operations, and which are chosen at present
+    /// List the algorithms of collective operations, and the present choices
     #[arg(long, conflicts_with = "settings")]
     collectives: bool,
-    /// List what libfabric offers here: what a job takes, what else would do, and why the rest would not
+    /// List the offers of libfabric: the one that a job uses, the other usable ones, and why the rest is not
+    /// usable
     #[arg(long, conflicts_with_all = ["settings", "collectives"])]
     fabrics: bool,
-    /// Number of PEs that algorithms are chosen for; the cores, and at least 2, unless given
+    /// Number of PEs for the choices; default: the number of cores, at least 2
     #[arg(short, value_name = "N", requires = "collectives", value_parser = number_of_pes)]
     n: Option<usize>,
     /// Print one JSON object instead of text
@@ -60,14 +61,14 @@ struct Report {
     providers: Vec<ProviderReport>,
 }
 
-/// What active messages take of memory, at most.
+/// The maximum memory of active messages.
 #[derive(Serialize)]
 struct Room {
     /// Both rings of a PE.
     rings_bytes: usize,
     /// The longest payload of a medium message on a node.
     medium_bytes: usize,
-    /// Requests under way over the net to each PE.
+    /// The maximum number of outstanding requests to each PE over the network.
     net_window: u64,
 }
 
@@ -75,7 +76,7 @@ struct Room {
 struct ProviderReport {
     name: &'static str,
     usable: bool,
-    /// What it is for, or why it cannot be used.
+    /// The use of the provider, or the reason why it cannot be used.
     about: String,
 }
 
@@ -88,12 +89,12 @@ struct SettingReport {
 }
 
 impl Info {
-    /// What `pelago help settings` asks for.
+    /// The options of `pelago help settings`.
     pub fn settings() -> Self {
         Self { settings: true, collectives: false, fabrics: false, n: None, json: false }
     }
 
-    /// Prints what was asked for.
+    /// Prints the report.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         if self.collectives {
             let pes = self.n.unwrap_or(pelago_boot::cores().max(2));
@@ -171,7 +172,7 @@ impl Report {
     }
 }
 
-/// Who started this process, and which PEs it would have.
+/// The launcher of this process, and the PEs that it would have.
 fn launcher_text(seen: Option<LauncherSeen>, each: usize) -> String {
     let Some(LauncherSeen { protocol, rank, size }) = seen else {
         let pes = if each == 1 { "one PE".to_owned() } else { format!("{each} PEs") };
@@ -183,13 +184,13 @@ fn launcher_text(seen: Option<LauncherSeen>, each: usize) -> String {
     format!("{protocol}: this process is {pes}{all}")
 }
 
-/// A number that a team can have; a larger one would only take long to work out.
+/// Parses a number of PEs of a team; a larger one would take too long.
 fn number_of_pes(text: &str) -> Result<usize, String> {
     let number = text.parse::<usize>().ok().filter(|number| (1..=1 << 20).contains(number));
     number.ok_or_else(|| "this is not a number of PEs from 1 to 1048576".to_owned())
 }
 
-/// Tries the provider for one node, on the smallest segment there is.
+/// Tries the provider for one node, with the smallest possible segment.
 fn shared_memory(settings: &Settings) -> ProviderReport {
     let tried = Shm::open(0, Layout::new(1, 1 << 20, settings.ring_bytes), Duration::from_secs(1));
     let about = match &tried {
@@ -216,7 +217,7 @@ fn user_settings() -> Vec<SettingReport> {
     .collect()
 }
 
-/// The settings in aligned columns: name, default, help; what is accepted below the help.
+/// The settings in aligned columns: name, default, help; the valid values are below the help.
 fn settings_text(rows: &[SettingReport]) -> String {
     let default = |row: &SettingReport| if row.default.is_empty() { "(none)" } else { row.default };
     let names = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);

@@ -1,7 +1,7 @@
-//! `pelago`: the one command. Starts jobs, carries the built-in applications, and says what it finds.
+//! The command `pelago`: starts jobs, contains the built-in applications, and reports about the machine.
 //!
-//! Invariant: a subcommand is one file, which holds its arguments and its help. Bad input is refused before
-//! anything starts, with one message on standard error and exit status 2.
+//! Invariant: a subcommand is one file, with its arguments and its help. Invalid input is refused before a
+//! process starts, with one message on standard error and exit status 2.
 
 mod agent;
 mod app;
@@ -23,7 +23,7 @@ use pelago_apps::print_help;
 use pelago_bench::{Bench, Interrupted};
 use pelago_boot::tell;
 
-/// The exit status of a command that was given what it cannot take.
+/// The exit status for invalid arguments.
 const USAGE_EXIT_CODE: u8 = 2;
 
 /// One-sided communication between the processes of a job
@@ -79,8 +79,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// Understands the words of the command line. Every PE of a built-in application begins here, so `app` does
-/// not pay for the definitions of all other subcommands.
+/// Parses the command line. Every PE of a built-in application starts here, so `app` avoids the cost of the
+/// definitions of all other subcommands.
 fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     if words.get(1..).is_some_and(|words| words == ["help", "settings"]) {
         return Ok(Cli { command: Command::Info(info::Info::settings()) });
@@ -93,8 +93,8 @@ fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
     Ok(Cli { command: Command::App(app::App::from_arg_matches(&matches)?) })
 }
 
-/// Says what is wrong with the words of the command line. An application's name where a subcommand should
-/// stand is the likeliest slip.
+/// Prints the error in the command line. The most likely one is the name of an application in place of a
+/// subcommand.
 fn refuse(error: &clap::Error) -> ! {
     if let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand)
         && app::find(name).is_some()
@@ -113,7 +113,7 @@ fn refuse(error: &clap::Error) -> ! {
 mod tests {
     use super::*;
 
-    /// Command lines are understood or refused; nothing is started.
+    /// Command lines are accepted or refused; no process is started.
     #[test]
     fn fuzz_command_lines() {
         let lines = [
@@ -134,7 +134,7 @@ mod tests {
             "--help",
             "--version",
         ];
-        // To build the parser alone takes 100 us.
+        // Constructing the parser takes 100 us.
         fuzzing::fuzz_with(50, &lines, |input| {
             let text = String::from_utf8_lossy(input);
             let words = std::iter::once("pelago").chain(text.split(' ')).map(OsString::from).collect();

@@ -1,4 +1,4 @@
-//! `pelago run`: starts a job, on this machine or on several, and watches over it.
+//! `pelago run`: starts a job on one or several machines, and supervises it.
 
 mod hosts;
 mod programs;
@@ -18,36 +18,38 @@ use self::hosts::Hosts;
 use self::programs::{parts, start_of};
 use crate::app;
 
-/// The setting that names algorithms, which the launcher does not know but the PEs do.
+/// The setting that names algorithms, which only the PEs can check.
 const COLL: &str = "PELAGO_COLL";
 
-/// The setting that says how many PEs a process has.
+/// The setting for the number of PEs per process.
 const PES_PER_PROCESS: &str = "PELAGO_PES_PER_PROCESS";
 
 /// Start N PEs of a program, or of a built-in application, on this machine or on several
 ///
-/// The first PE that dies ends the job, and its reason is reported. Ctrl-C ends all. The exit status is that
-/// of the PE which died, 128 + the signal that killed it, 124 after the time-out, else 0. SIGUSR2 to this
-/// command prints what each PE does: what it waits for, or that it computes, is stopped or in a debugger.
+/// The first PE that fails ends the job, and the reason is reported. Ctrl-C ends the job. The exit status is
+/// that of the PE that failed, 128 + the signal that killed it, 124 after the time-out, else 0. SIGUSR2 to
+/// this command prints what each PE does: what it waits for, or that it computes, is stopped or in a
+/// debugger.
 ///
-/// Other hosts are reached over ssh, or by another command. On each, this command is started as an agent,
-/// which talks with it over standard input and output alone. PEs there get the environment, the settings and
-/// the working directory of this command. In an allocation of Slurm the hosts are those of the allocation.
+/// Other hosts are reached over ssh, or by another command. On each host, this command runs as an agent,
+/// which communicates with the launcher only over standard input and output. PEs there get the environment,
+/// the settings and the working directory of this command. Inside an allocation of Slurm, the default is the
+/// hosts of the allocation.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {
-    /// Number of PEs, each a process unless --pes-per-process says otherwise
+    /// Number of PEs; each is a process without --pes-per-process
     #[arg(short, value_name = "N", value_parser = number_of_pes, allow_negative_numbers = true)]
     n: Option<usize>,
-    /// PEs of each process, as threads of it; the number of PEs is a multiple of it (PELAGO_PES_PER_PROCESS)
+    /// PEs of each process, as threads; must divide the number of PEs (PELAGO_PES_PER_PROCESS)
     #[arg(long, value_name = "P", value_parser = pes_of_a_process, allow_negative_numbers = true)]
     pes_per_process: Option<usize>,
     #[command(flatten)]
     hosts: Hosts,
-    /// Keep PE i of a host on the i-th processor this command may use there
+    /// Bind PE i of a host to the i-th processor that this command may use there
     #[arg(long)]
     bind: bool,
-    /// Put the number of the PE before every line that a PE writes, or the numbers of all PEs of its process
+    /// Put the number of the PE, or the numbers of all PEs of a process, before every line of output
     #[arg(long)]
     tag_output: bool,
     /// End the job after this many seconds
@@ -56,7 +58,7 @@ pub struct Run {
     /// Set a variable in every PE; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
-    /// The word that separates the programs of a job; with another word `:` is an argument like any other
+    /// Separator of the programs of a job; with another separator, `:` is an ordinary argument
     #[arg(long, value_name = "WORD", default_value = ":")]
     separator: OsString,
     /// A path, a name in PATH, or the name of a built-in application (see `pelago app`); and its arguments.
@@ -82,12 +84,12 @@ Examples:
   salloc -N 2 -n 8 pelago run -n 8 ./mine       on the hosts of the allocation, by srun";
 
 impl Run {
-    /// Starts the job; gives its exit status.
+    /// Starts the job; returns its exit status.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         let spec = self.spec()?;
         let report = launch(&spec).map_err(explain)?;
-        // A PE that has left the job in order has said itself what its status means; and a reader that has
-        // gone does not want to hear more.
+        // Prints nothing about a PE that had left the job, because its own message explains its status; nor
+        // about a reader of the output that has closed its end.
         let says_nothing =
             |failure: &&Failure| matches!(failure.cause, Cause::ExitAfterLeaving(_) | Cause::OutputClosed);
         for failure in report.failures.iter().filter(|failure| !says_nothing(failure)) {
@@ -110,7 +112,7 @@ impl Run {
         let others = then.iter().map(|program| program.n).sum();
         let n = match (first.n, &machines) {
             (Some(n), _) => n,
-            // The slots that other programs leave; with none left there are too few.
+            // The slots that other programs leave; if none is left, the launch reports too few slots.
             (None, Some(machines)) => hosts::slots(machines).saturating_sub(others).max(1),
             (None, None) => refuse_without_a_number(),
         };
@@ -127,7 +129,7 @@ impl Run {
     }
 }
 
-/// Says that the number of PEs is missing, as the parser does of what is required always.
+/// Prints that the number of PEs is missing, like the parser for an argument that is always required.
 fn refuse_without_a_number() -> ! {
     let mut command = crate::Cli::command();
     command.build();
@@ -137,7 +139,7 @@ fn refuse_without_a_number() -> ! {
     crate::refuse(&command.error(kind, text))
 }
 
-/// Help for somebody who typed an option that does not exist: the parser takes it for the program.
+/// The hint for an option that does not exist, which the parser takes for the program.
 fn option_suggestion(word: &str) -> String {
     let command = Run::augment_args(clap::Command::new("run"));
     let options: Vec<_> = command.get_opts().filter_map(clap::Arg::get_long).collect();
@@ -147,7 +149,7 @@ fn option_suggestion(word: &str) -> String {
     }
 }
 
-/// Adds, to an error about a name that is neither a program nor an application, what there is.
+/// Adds the list of applications to the error that a name is neither a program nor an application.
 fn explain(error: LaunchError) -> anyhow::Error {
     match error {
         LaunchError::NotFound { searched: true, program } => {

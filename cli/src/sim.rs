@@ -13,31 +13,31 @@ use crate::app;
 
 /// Run a built-in application over a simulated network, in virtual time
 ///
-/// The PEs are threads of this process, and one runs at a time. Time passes by communication, as the LogGP
-/// model has it (latency, overhead, gap, bandwidth), and by the computation that the application accounts
-/// for: ft does (--simulated-gflops), the others are timed as if computing took no time. Times are those of
-/// the network described here, the same on every run and machine. The exception is perf, which goes by the
-/// clock of this machine and so measures the simulation itself.
+/// The PEs are threads of this process, and one runs at a time. Virtual time passes by communication,
+/// according to the LogGP model (latency, overhead, gap, bandwidth), and by the computation that the
+/// application accounts for: ft does (--simulated-gflops); in the others computation takes no time. Times are
+/// those of this network, the same on every run and machine. The exception is perf, which uses the clock of
+/// this machine and so measures the simulation itself.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Sim {
     /// Number of PEs
     #[arg(short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     n: u32,
-    /// From the sender's network card to the receiver's
+    /// Latency from the sender's network card to the receiver's
     #[arg(long, value_name = "TIME", default_value = "1us", value_parser = time)]
     latency: Duration,
-    /// Time of the processor for each operation
+    /// Overhead of the processor for each operation
     #[arg(long, value_name = "TIME", default_value = "100ns", value_parser = time)]
     overhead: Duration,
-    /// Time of the network card for each message, its bytes apart
+    /// Gap: time of the network card for each message, besides that for its bytes
     #[arg(long, value_name = "TIME", default_value = "10ns", value_parser = time)]
     gap: Duration,
-    /// Bytes that a network card moves in a second, such as 10G or 800M
+    /// Bandwidth of a network card in bytes per second, such as 10G or 800M
     #[arg(long, value_name = "BYTES", default_value = "10G", value_parser = rate)]
     bandwidth: f64,
-    /// Let the network misbehave instead, as this seed has it: reorder, delay, refuse; times then mean
-    /// nothing
+    /// Inject faults according to this seed instead: reorder, delay and refuse operations; times are then
+    /// meaningless
     #[arg(long, value_name = "SEED")]
     chaos: Option<u64>,
     /// Name of the application, and its arguments
@@ -52,7 +52,7 @@ Examples:
   pelago sim -n 4 --chaos 7 ft                         still verified on a network that reorders";
 
 impl Sim {
-    /// Runs the application; gives its exit status.
+    /// Runs the application; returns its exit status.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         let Some((name, args)) = self.words.split_first() else { bail!("no application was named") };
         let Some(app) = app::find(name) else {
@@ -60,7 +60,7 @@ impl Sim {
         };
         let outcomes = Spmd::new(self.n as usize).sim(self.params()).run(|world| {
             (app.run)(world, args).unwrap_or_else(|error| {
-                // Written at once, so that the words of two PEs do not mix.
+                // Written in one call, so that the messages of two PEs do not mix.
                 let line = format!("{}: {error:#}\n", app.name);
                 tell(&line);
                 ExitCode::FAILURE

@@ -1,6 +1,6 @@
-//! `pelago tune`: which algorithms of collective operations are best on this machine, and the file that says
-//! so. Invariant: all candidates of an operation are measured as schedules, by the same application with the
-//! same arguments, in jobs that take turns; the file is complete or not there.
+//! `pelago tune`: finds the best algorithms of collective operations on this machine, and writes them to a
+//! tuning file. Invariant: all candidates of an operation are measured as schedules, by the same application
+//! with the same arguments, in alternating jobs; the file is complete or does not exist.
 
 use std::fs::{self, File};
 use std::io::{IsTerminal, Write};
@@ -25,26 +25,26 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 /// Find the best algorithms of collective operations on this machine, and write them to a file
 ///
-/// Times every algorithm as a schedule, which is how collectives run that do not block, and those between
-/// nodes. Blocking ones between PEs of one node take direct forms instead, which need no tuning. The file
-/// holds for teams of up to as many PEs as were measured, on one node; jobs read it where PELAGO_COLL_TUNING
-/// says, each PE for itself.
+/// Times every algorithm as a schedule: this is the form of nonblocking collectives, and of collectives
+/// between nodes. Blocking collectives between PEs of one node use direct forms, which need no tuning. The
+/// file applies to teams on one node with up to the largest measured number of PEs. PELAGO_COLL_TUNING names
+/// the file to a job; each PE reads it.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Tune {
-    /// Numbers of PEs, with commas; 2 and its doublings up to the cores, and at least 2,4, unless given
+    /// Numbers of PEs, with commas; default: powers of two from 2 to the number of cores, at least 2,4
     #[arg(short, value_name = "N", value_delimiter = ',', value_parser = number_of_pes)]
     n: Vec<usize>,
-    /// Operations, with commas, such as broadcast,all_reduce; all unless given
+    /// Operations, with commas, such as broadcast,all_reduce; default: all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = operation)]
     operations: Vec<Operation>,
-    /// Bytes of a block, with commas, multiples of 8: what a PE contributes, or sends to each one
+    /// Block sizes in bytes, with commas, multiples of 8: the contribution of a PE, or the data for each PE
     #[arg(long, value_delimiter = ',', value_parser = block_bytes, default_value = DEFAULT_BYTES)]
     bytes: Vec<usize>,
-    /// Where to write the file
+    /// Path of the file to write
     #[arg(long, value_name = "FILE", default_value = "pelago-tuning.toml")]
     output: PathBuf,
-    /// Measure for a moment only: to see that it works, not what is best
+    /// Measure for a short time only, as a test: the choices are not reliable
     #[arg(long)]
     quick: bool,
 }
@@ -58,41 +58,42 @@ Examples:
   PELAGO_COLL_TUNING=here.toml pelago run -n 8 ./my-program";
 
 const DEFAULT_BYTES: &str = "8,512,4096,32768,262144,1048576";
-/// How often each candidate is measured, in turn with the others.
+/// The number of rounds; each measures every candidate once.
 const ROUNDS: usize = 3;
-/// What is chosen without a file stays if nothing is faster by more than this factor: figures are noisy.
+/// The choice without a file is kept unless another one is faster by more than this factor, because times are
+/// noisy.
 const TIE: f64 = 1.05;
-/// So many roots tell two algorithms apart.
+/// The number of roots for which two algorithms are compared.
 const ROOTS_MAX: usize = 8;
-/// The most PEs that a job has on a machine.
+/// The maximum number of PEs of a job on a machine.
 const PES_MAX: usize = 4096;
-/// Time for the blocks of a measurement, and most blocks.
+/// The time for the blocks of a measurement, and the maximum number of blocks.
 const EFFORT: [&str; 4] = ["--budget-ms", "20", "--blocks", "101"];
 
-/// An algorithm with the numbers that tune it.
+/// An algorithm with its parameters.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
     algorithm: &'static Algorithm,
     tuning: Tuning,
 }
 
-/// Nanoseconds of a candidate, by bytes of a block.
+/// The times of a candidate in nanoseconds, by bytes of a block.
 type Times = Vec<(usize, f64)>;
 
-/// What is best for a size.
+/// The best candidate for a size.
 struct Verdict<'c> {
     pes: usize,
     bytes: usize,
     winner: (&'c Candidate, f64),
     runner_up: Option<(&'c Candidate, f64)>,
-    /// Nanoseconds of what is chosen without a file.
+    /// The time of the choice without a file, in nanoseconds.
     built_in_ns: Option<f64>,
 }
 
 impl Tune {
     /// Measures, prints a table, writes the file.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
-        // Before minutes are spent, not after.
+        // The file is created before the measurements, which take minutes.
         let part = beside(&self.output);
         let file = File::create(&part).with_context(|| format!("creating {}", part.display()))?;
         let outcome = self.measure().and_then(|(table, text)| self.finish(file, &part, &table, &text));
@@ -110,7 +111,7 @@ impl Tune {
         Ok(())
     }
 
-    /// The table for people, and the text of the file.
+    /// The table for the user, and the text of the file.
     fn measure(&self) -> anyhow::Result<(Table, String)> {
         let mut table = Table::new(
             "Medians as schedules, ns an operation (doubles, their sum)",
@@ -152,7 +153,7 @@ impl Tune {
         if operation == Operation::Barrier { vec![0] } else { sorted(&self.bytes) }
     }
 
-    /// The times of the candidates, the best of some rounds in which they take turns.
+    /// The times of the candidates: the best of several rounds, each of which measures all candidates.
     fn times(
         &self,
         candidates: &[Candidate],
@@ -210,7 +211,7 @@ impl Tune {
     }
 }
 
-/// The candidates that can do an operation on so many PEs, of all these sizes.
+/// The candidates that support an operation among `pes` PEs, with all these sizes.
 fn candidates(operation: Operation, pes: usize, sizes: &[usize]) -> Vec<Candidate> {
     let can_do = |algorithm: &&Algorithm| {
         let refuses = |bytes: &usize| (algorithm.restriction)(&shape(operation, pes, *bytes)).is_some();
@@ -225,7 +226,7 @@ fn candidates(operation: Operation, pes: usize, sizes: &[usize]) -> Vec<Candidat
     for candidate in all {
         let is_same = |other: &Candidate| sizes.iter().all(|bytes| candidate.does_as(other, pes, *bytes));
         match different.iter().position(is_same) {
-            // What is usual stands for all that do the same.
+            // The default represents all candidates with the same schedule.
             Some(same) if sizes.iter().any(|bytes| candidate.is_usual(pes, *bytes)) => {
                 different[same] = candidate;
             }
@@ -241,7 +242,7 @@ impl Candidate {
         self.algorithm.schedule(&Shape { tuning: self.tuning, ..shape }, MAILBOX_BYTES)
     }
 
-    /// Whether both do the same step by step, at all ranks, with each of the first ranks as the root.
+    /// Whether both have the same schedules at all ranks, with each of the first ranks as the root.
     fn does_as(&self, other: &Candidate, pes: usize, bytes: usize) -> bool {
         let operation = self.algorithm.operation;
         let roots = if operation.is_rooted() { pes.min(ROOTS_MAX) } else { 1 };
@@ -252,7 +253,7 @@ impl Candidate {
         })
     }
 
-    /// Whether it is what is chosen without a file.
+    /// Whether it is the choice without a file.
     fn is_usual(&self, pes: usize, bytes: usize) -> bool {
         let operation = self.algorithm.operation;
         let sum = Combiner::of::<f64>(ReduceOp::Sum).filter(|_| operation.combines());
@@ -262,7 +263,7 @@ impl Candidate {
     }
 }
 
-/// The numbers to try for an algorithm, the usual ones first.
+/// The parameters to try for an algorithm, the default ones first.
 fn variants(algorithm: &Algorithm) -> Vec<Tuning> {
     let plain = Tuning::default();
     let is_pipeline = match algorithm.operation {
@@ -285,13 +286,13 @@ fn shape(operation: Operation, pes: usize, bytes: usize) -> Shape {
     Shape::new(operation, 0, pes, words, size_of::<f64>())
 }
 
-/// What is best for each size.
+/// The best candidate for each size.
 fn verdicts<'c>(pes: usize, candidates: &'c [Candidate], times: &[Times]) -> Vec<Verdict<'c>> {
     let sizes = times.first().into_iter().flatten().map(|(bytes, _)| *bytes).enumerate();
     let verdict = |(index, bytes): (usize, usize)| {
         let mut all: Vec<_> =
             candidates.iter().zip(times).map(|(candidate, times)| (candidate, times[index].1)).collect();
-        // What is usual, if it was measured, goes first among those that do the same.
+        // The default, if it was measured, comes first among candidates with the same time.
         all.sort_by_key(|(candidate, _)| !candidate.is_usual(pes, bytes));
         let mut order: Vec<(&Candidate, f64)> = Vec::new();
         for (candidate, ns) in all {
@@ -311,8 +312,8 @@ fn verdicts<'c>(pes: usize, candidates: &'c [Candidate], times: &[Times]) -> Vec
     sizes.map(verdict).collect()
 }
 
-/// The rules for one operation and one number of PEs: sizes with the same winner are one rule, and between
-/// two winners the bound is in the middle, on a scale of doublings.
+/// The rules for one operation and one number of PEs: sizes with the same winner form one rule; the bound
+/// between two winners is their geometric mean.
 fn rules(verdicts: &[Verdict<'_>]) -> Vec<Rule> {
     let mut rules: Vec<Rule> = Vec::new();
     for (index, Verdict { pes, bytes, winner: (winner, _), .. }) in verdicts.iter().enumerate() {
@@ -377,7 +378,7 @@ fn progress_bar(tune: &Tune, counts: &[usize], rounds: usize) -> anyhow::Result<
     Ok(ProgressBar::new((jobs * rounds) as u64).with_style(style))
 }
 
-/// The file that is written until it is complete, beside the one that is asked for.
+/// The temporary file, in the folder of the output file.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.part", std::process::id()));
@@ -429,7 +430,7 @@ mod tests {
         }
     }
 
-    /// Verdicts on broadcast among 4 PEs, from the times of its candidates by name.
+    /// The verdicts for broadcast among 4 PEs, from the times of its candidates by name.
     fn judged<T>(ns: impl Fn(&str, usize) -> f64, look: impl Fn(&[Verdict<'_>]) -> T) -> T {
         let sizes = [8, 4096, 65536];
         let candidates = candidates(Operation::Broadcast, 4, &sizes);

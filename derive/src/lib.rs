@@ -1,10 +1,10 @@
 //! `#[derive(Element)]`: makes a plain struct a type that may live in symmetric memory.
 //!
-//! Invariant: the derive accepts a struct only if each of its bit patterns is a value and each of its
-//! bytes belongs to a field, so that any bytes that a peer writes are a value, and no byte that a peer
-//! reads is uninitialised. What the macro can see (the kind of type, generics, `repr`) it refuses with a
-//! message; what only the compiler knows (the traits and sizes of the fields) it leaves as assertions in
-//! the code that it generates.
+//! Invariant: the derive accepts a struct only if each of its bit patterns is a value and each of its bytes
+//! belongs to a field, so that any bytes that a peer writes are a value, and no byte that a peer reads is
+//! uninitialised. The macro itself checks what it can see (the kind of type, generics, `repr`) and refuses a
+//! type with a message. Conditions that only the compiler can check (the traits and sizes of the fields)
+//! become assertions in the generated code.
 //!
 //! The macro names `::pelago::Element`; use it through that crate.
 
@@ -33,7 +33,7 @@ pub fn derive_element(input: proc_macro::TokenStream) -> proc_macro::TokenStream
     expand(&input).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// The implementation and its assertions, or the error that says why there is none.
+/// Generates the implementation and its assertions, or returns the reason why the type is refused.
 fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let fields = struct_fields(input)?;
     refuse_generics(input)?;
@@ -47,8 +47,8 @@ fn expand(input: &DeriveInput) -> Result<TokenStream> {
          smallest, or make the padding a field"
     );
     Ok(quote! {
-        // SAFETY: `Element` promises that any bytes are a value and no byte is padding: its author makes
-        // the promise for the fields, and the assertions below hold the compiler to the rest.
+        // SAFETY: `Element` promises that any bytes are a value and no byte is padding: the implementations
+        // of the fields promise this for the fields, and the assertions below check the rest at compile time.
         #[automatically_derived]
         unsafe impl ::pelago::Element for #name {}
         const _: () = {
@@ -83,7 +83,7 @@ fn refuse_generics(input: &DeriveInput) -> Result<()> {
     Err(Error::new_spanned(&input.generics, message))
 }
 
-/// Demands a `repr` that fixes the layout, so that all PEs agree on it.
+/// Requires a `repr` that fixes the layout, so that all PEs agree on it.
 fn require_repr(input: &DeriveInput) -> Result<()> {
     let mut fixed = false;
     for attribute in input.attrs.iter().filter(|attribute| attribute.path().is_ident("repr")) {
@@ -109,7 +109,7 @@ fn require_repr(input: &DeriveInput) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// What the derive generates for `source`, as text without white space.
+    /// The code that the derive generates for `source`, as text without white space.
     fn accepted(source: &str) -> String {
         let tokens = expand(&syn::parse_str(source).unwrap()).unwrap().to_string();
         tokens.split_whitespace().collect()

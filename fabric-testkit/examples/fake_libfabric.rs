@@ -1,18 +1,18 @@
 //! The fake libfabric as a shared library, for programs that open one by its path (`PELAGO_OFI_LIBRARY`).
 //!
-//! Invariant: it exports what the provider `ofi` looks up, under the names of libfabric, and nothing else is
-//! here: each function calls the one of `pelago_fabric_testkit::fake_libfabric`.
+//! Invariant: it exports only the functions that the provider `ofi` looks up, under the names of libfabric;
+//! each of them calls the function of `pelago_fabric_testkit::fake_libfabric`.
 
 use libc::{c_char, c_int, c_void};
 use pelago_fabric::ofi::sys::{fi_fabric_attr, fi_info, fi_type, fid_fabric};
 use pelago_fabric_testkit::fake_libfabric::FUNCTIONS;
 
-/// Writes the functions of the library.
+/// Defines the functions of the library.
 macro_rules! exports {
     ($($name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)+) => {
         $(#[unsafe(no_mangle)]
         unsafe extern "C" fn $name($($argument: $type),*) $(-> $result)? {
-            // SAFETY: the caller keeps what libfabric's manual page of the function asks for.
+            // SAFETY: the caller follows the rules of libfabric's manual page of the function.
             unsafe { (FUNCTIONS.$name)($($argument),*) }
         })+
     };

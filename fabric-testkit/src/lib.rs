@@ -1,10 +1,11 @@
-//! Tests for fabric providers: for those of Pelago, and for yours.
+//! Tests for fabric providers: for those of Pelago, and for new ones.
 //!
-//! * [`mod@conformance`] is the contract of [`Provider`](pelago_fabric::Provider) as tests. Describe how your
-//!   provider opens a group of endpoints, and the macro [`conformance!`] makes a test of every rule.
-//! * [`template`] is the smallest provider that keeps the contract. Start from it.
-//! * [`fake_libfabric`] is a library that looks like libfabric, with the demands of networks that no test
-//!   machine has.
+//! * [`mod@conformance`] contains the contract of [`Provider`](pelago_fabric::Provider) as tests. A provider
+//!   describes how it opens a group of endpoints, and the macro [`conformance!`] generates a test for every
+//!   rule.
+//! * [`template`] is the smallest provider that fulfils the contract, to start a new one from.
+//! * [`fake_libfabric`] is a library with the interface of libfabric, with the requirements of networks that
+//!   no test machine has.
 //!
 //! `docs/adding.md` lists the steps that add a provider.
 

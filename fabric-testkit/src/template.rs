@@ -1,19 +1,19 @@
-//! The smallest provider that keeps the contract: copy this file to begin a new one (`docs/adding.md`).
+//! The smallest provider that fulfils the contract: copy this file to begin a new one (`docs/adding.md`).
 //!
-//! It joins PEs of one process. Puts and gets are queued and move in `progress`, as on a network: they return
-//! `Pending`, and `Again` when the queue is full. Nothing here is fast, and nothing is injected beside the
-//! other calls; `fabric/src/ofi/prepared.rs` shows how a provider does that.
+//! It connects PEs of one process. Puts and gets are queued and executed in `progress`, as on a network: they
+//! return `Pending`, and `Again` when the queue is full. The provider is not optimised, and has no `Inject`;
+//! `fabric/src/ofi/prepared.rs` shows how a provider implements it.
 //!
 //! A provider implements the required methods of [`Provider`] in four groups:
 //!
 //! | group | methods | here |
 //! |---|---|---|
 //! | opening | a function of its own, `address`, `connect` | [`Template::open`]; an address is a number |
-//! | memory | `register`; `exposed` and `reach` if keys alone do not lead to it | a table of regions by key |
+//! | memory | `register`; `exposed` and `reach` if a key does not suffice | a table of regions by key |
 //! | operations | `put`, `get`, `atomic`, `send` | queued |
-//! | progress | `progress`, `rest`, `completions`, `context` | `progress` moves what is queued |
+//! | progress | `progress`, `rest`, `completions`, `context` | `progress` executes the queued operations |
 //!
-//! All other methods have defaults, which say that the provider cannot do more.
+//! All other methods have defaults, which declare that the provider does not support them.
 
 use pelago_fabric::amo::write_word;
 use pelago_fabric::{
@@ -26,17 +26,17 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Puts and gets that an endpoint queues before it returns `Again`.
+/// The number of puts and gets that an endpoint queues before it returns `Again`.
 const QUEUE_COUNT: usize = 8;
 const INJECT_BYTES: usize = 64;
 
-/// What the endpoints share, in the place of a network.
+/// The state that the endpoints share, in place of a network.
 #[derive(Default)]
 struct Hub {
     ports: Vec<Mutex<Port>>,
 }
 
-/// One PE as the others see it.
+/// The memory and messages of one PE, as the others access them.
 #[derive(Default)]
 struct Port {
     regions: HashMap<Key, Region>,
@@ -49,8 +49,7 @@ struct Region {
     bytes: usize,
 }
 
-// SAFETY: the registering PE has promised that the memory outlives the endpoints; it is accessed by `copy`
-// only.
+// SAFETY: the registering PE guarantees that the memory outlives the endpoints; only `copy` accesses it.
 unsafe impl Send for Region {}
 
 /// A queued operation. `kept` holds the data of an injected put.
@@ -64,7 +63,8 @@ struct Transfer {
     token: Option<Token>,
 }
 
-// SAFETY: whoever started the operation keeps the local range valid, on whatever thread the endpoint is.
+// SAFETY: the initiator of the operation keeps the local range valid, independent of the thread that drives
+// the endpoint.
 unsafe impl Send for Transfer {}
 
 enum Action {
@@ -76,7 +76,7 @@ enum Action {
 /// A PE's endpoint.
 pub struct Template {
     me: Pe,
-    /// Messages arrive at the first endpoint, not at a context.
+    /// Whether messages arrive here: they arrive at the endpoint, not at a context.
     receives: bool,
     hub: Arc<Hub>,
     queue: RefCell<VecDeque<Transfer>>,
@@ -110,7 +110,7 @@ impl Template {
         Status::Pending
     }
 
-    /// Moves one transfer.
+    /// Executes one transfer.
     fn complete(&self, transfer: &Transfer) -> FabricResult<()> {
         let port = self.port(transfer.pe);
         let region = port.regions.get(&transfer.remote.key).copied();
@@ -126,8 +126,8 @@ impl Template {
         };
         let local = transfer.kept.as_ref().map_or(transfer.local.cast_const(), |kept| kept.as_ptr());
         let mut done = self.completions.get();
-        // SAFETY: the caller of the data plane has vouched for the local range until completion; the remote
-        // one was just checked against the region, which its owner keeps alive.
+        // SAFETY: the initiator guarantees that the local range is valid until completion; the remote range
+        // was just checked against the region, whose memory its owner keeps alive.
         unsafe {
             let remote = region.start.as_ptr().add(transfer.remote.offset_bytes);
             match &transfer.action {
@@ -202,7 +202,7 @@ impl Provider for Template {
         let Put { pe, target, source, bytes, completion } = put;
         let token = completion.token();
         let kept = (bytes <= INJECT_BYTES).then(|| {
-            // SAFETY: the caller vouches for the source at least until this call returns.
+            // SAFETY: the caller guarantees that the source at least until this call returns is valid.
             unsafe { std::slice::from_raw_parts(source, bytes).to_vec() }
         });
         let (local, action) = (source.cast_mut(), Action::Put);

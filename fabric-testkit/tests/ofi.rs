@@ -10,7 +10,7 @@ fn group(n_pes: usize, choice: &Choice) -> Group<Ofi> {
     Group::connect((0..n_pes).map(|me| Ofi::open(me, n_pes, choice, secret).unwrap()).collect())
 }
 
-/// Harnesses over the fake libfabric: one line a provider, and whether its targets must call.
+/// Harnesses over the fake libfabric: one line per provider, and whether its targets must call `progress`.
 macro_rules! over_fake_libfabric {
     ($($harness:ident($provider:literal, $target_must_call:literal);)+) => {
         $(struct $harness;
@@ -39,7 +39,7 @@ over_fake_libfabric! {
     LikeCxi("like-cxi", true);
 }
 
-/// Through the enum that the layers above hold.
+/// Through the enum that the layers above use.
 struct Dispatched;
 
 impl Harness for Dispatched {
@@ -56,8 +56,8 @@ impl Harness for Dispatched {
     }
 }
 
-/// Over a network of libfabric's: the system's library, or that of the setting; as it moves by itself, or as
-/// it moves where somebody calls it.
+/// Over a provider of libfabric: the system's library, or that of the setting; with automatic or with manual
+/// progress.
 #[cfg(feature = "full")]
 struct OverLibfabric<const SERVED: bool>;
 
@@ -79,7 +79,7 @@ impl<const SERVED: bool> Harness for OverLibfabric<SERVED> {
             is_served: SERVED,
             is_local: false,
         };
-        // Packets take their time.
+        // Packets need more rounds of progress.
         group(n_pes, &choice).with_rounds(20_000_000)
     }
 }

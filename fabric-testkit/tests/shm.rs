@@ -11,8 +11,8 @@ struct ShmProcesses;
 
 fn group(endpoints: Vec<Shm>) -> Group<Shm> {
     let regions = (0..endpoints.len()).map(|pe| endpoints[pe].segment().heap(pe)).collect();
-    // SAFETY: the segments have made their heaps of this length and keep them as long as the endpoints; only
-    // the rules access them.
+    // SAFETY: the segments have heaps of this length, and keep them as long as the endpoints; only the rules
+    // access them.
     unsafe { Group::with_regions(endpoints, regions) }
 }
 
@@ -28,8 +28,7 @@ impl Harness for ShmThreads {
     }
 }
 
-/// As between processes: one endpoint makes the memory and hands it out over a socket, the others map it
-/// anew.
+/// As between processes: one endpoint creates the memory and passes it over a socket, and the others map it.
 impl Harness for ShmProcesses {
     type Endpoint = Shm;
 

@@ -1,5 +1,5 @@
-//! The conformance suite on the simulated network: as it moves in its model, and under many seeds that
-//! reorder, delay and refuse. `PELAGO_SIM_SEED` chooses one seed.
+//! The conformance suite on the simulated network: without faults, and under many seeds that reorder, delay
+//! and refuse operations. `PELAGO_SIM_SEED` selects one seed.
 
 use pelago_fabric::sim::{Sim, SimParams};
 use pelago_fabric::{Net, Provider, ProviderInfo};
@@ -56,7 +56,7 @@ impl Harness for SimChaos {
     }
 }
 
-/// Through the enum that the layers above hold.
+/// Through the enum that the layers above use.
 impl Harness for Dispatched {
     type Endpoint = Net;
 

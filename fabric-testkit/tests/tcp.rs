@@ -1,12 +1,12 @@
-//! The conformance suite on the provider `tcp`, on the loopback interface: with one PE and with several PEs a
-//! process, plain and encrypted.
+//! The conformance suite on the provider `tcp`, on the loopback interface: with one PE and with several PEs
+//! per process, plain and encrypted.
 
 use pelago_fabric::Secret;
 use pelago_fabric::tcp::{Tcp, TcpChoice};
 use pelago_fabric_testkit::conformance;
 use pelago_fabric_testkit::conformance::{Group, Harness};
 
-/// With `EACH` PEs a process.
+/// With `EACH` PEs per process.
 struct OverTcp<const EACH: usize, const ENCRYPTS: bool>;
 
 impl<const EACH: usize, const ENCRYPTS: bool> Harness for OverTcp<EACH, ENCRYPTS> {
@@ -23,7 +23,7 @@ impl<const EACH: usize, const ENCRYPTS: bool> Harness for OverTcp<EACH, ENCRYPTS
         let choice = TcpChoice { is_local: true, encrypts: ENCRYPTS, ..TcpChoice::default() };
         let open = |process| Tcp::open(process, EACH, n_pes, &choice, secret).unwrap();
         let endpoints: Vec<Tcp> = (0..n_pes.div_ceil(EACH)).flat_map(open).collect();
-        // Packets take their time.
+        // Packets need more rounds of progress.
         Group::connect(endpoints).with_rounds(20_000_000)
     }
 }

@@ -1,7 +1,7 @@
-//! A probe program of functions whose instructions are known: the tests of the tracer count them, and
-//! other probe programs are modelled on this one.
+//! A probe program of functions whose instructions are known: the tests of the tracer count them, and this
+//! program is an example for other probe programs.
 //!
-//! An argument makes it break the protocol: `silent`, `waits`, `uncalled`, `ends`, `aborts` or `fails`.
+//! An argument makes it violate the protocol: `silent`, `waits`, `uncalled`, `ends`, `aborts` or `fails`.
 
 fn main() {
     #[cfg(target_arch = "x86_64")]
@@ -15,7 +15,7 @@ mod probes {
     use std::io::Write;
     use std::process::{abort, exit};
 
-    /// What all probes here look like: they may write to 64 bytes.
+    /// The type of all probes here: they may write to 64 bytes.
     type Probe = extern "C" fn(*mut u8);
 
     const PROBES: [(&str, Probe); 9] = [
@@ -52,7 +52,7 @@ mod probes {
         }
     }
 
-    /// Calls a probe as the protocol asks: once to warm up, once between two traps.
+    /// Calls a probe as the protocol requires: once to warm up, once between two traps.
     fn measure(mut call: impl FnMut(), behaviour: Option<&str>) {
         call();
         int3();
@@ -66,7 +66,7 @@ mod probes {
         }
     }
 
-    /// Stops here for the tracer.
+    /// Stops for the tracer.
     #[inline(always)]
     fn int3() {
         // SAFETY: the tracer resumes after the trap and leaves registers and memory as they are.
@@ -103,13 +103,13 @@ mod probes {
         naked_asm!("mov ecx, 10", "2:", "dec ecx", "jnz 2b", "ret")
     }
 
-    /// An instruction that jumps to itself is executed anew each time.
+    /// An instruction that jumps to itself counts every time that it is executed.
     #[unsafe(naked)]
     extern "C" fn loops_on_itself(_room: *mut u8) {
         naked_asm!("mov ecx, 5", "2:", "loop 2b", "ret")
     }
 
-    /// A repeated string instruction is executed once, however many bytes it writes.
+    /// A repeated string instruction counts once, however many bytes it writes.
     #[unsafe(naked)]
     extern "C" fn fills_64_bytes(_room: *mut u8) {
         naked_asm!("xor eax, eax", "mov ecx, 64", "rep stosb", "ret")

@@ -1,12 +1,13 @@
-//! `cargo xtask budget`: instructions of the hot operations, counted one by one, against their budgets.
+//! `cargo xtask budget`: counts the instructions of the hot operations, and compares the counts with their
+//! budgets.
 //!
-//! Invariant: a count is exact and the same on every run and machine with the same compiler, however busy
-//! the machine is; a budget without a probe fails as an exceeded one does. `tracer.rs` has the protocol that
-//! a probe program speaks.
+//! Invariant: a count is exact and the same on every run and machine with the same compiler, however busy the
+//! machine is; a budget without a probe fails like an exceeded one. `tracer.rs` describes the protocol of a
+//! probe program.
 //!
 //! The functions of the OpenSHMEM library are counted as they are installed (`budget/shmem_probe.c`). The
-//! other probes stand in `pelago/examples/budget_probe.rs`, those over a net in `budget_probe_net.rs` beside
-//! it. A new one takes a function there; it is counted, and once it has a row here, it is held to it.
+//! other probes are in `pelago/examples/budget_probe.rs`, those over a network in `budget_probe_net.rs`
+//! beside it. To add a probe, add a function there, which is then counted, and a row here, which limits it.
 
 mod tracer;
 
@@ -20,7 +21,7 @@ use serde_json::Value;
 use crate::install::Install;
 use crate::workspace::{cargo, metadata, root};
 
-/// The most instructions that a probe may execute, from its function's first to its `ret`.
+/// The maximum number of instructions of a probe, from the first instruction of its function to its `ret`.
 struct Budget {
     probe: &'static str,
     instructions: u64,
@@ -51,7 +52,7 @@ const BUDGETS: [Budget; 13] = [
     Budget { probe: "am_short_8", instructions: 120, what: "the same with 8 arguments" },
 ];
 
-/// The same for the functions of the OpenSHMEM library, as programs call them; the probes stand in
+/// The same for the functions of the OpenSHMEM library, as programs call them; the probes are in
 /// `budget/shmem_probe.c`.
 const SHMEM_BUDGETS: [Budget; 11] = [
     Budget { probe: "shmem_int_p", instructions: 13, what: "put of one element, default checks" },
@@ -67,8 +68,8 @@ const SHMEM_BUDGETS: [Budget; 11] = [
     Budget { probe: "pshmem_long_broadcast", instructions: 180, what: "the same on another team" },
 ];
 
-/// Between PEs of one node in a job of two nodes: what it costs in a job of one node; the probes stand in
-/// `pelago/examples/budget_probe_nodes.rs`.
+/// Between PEs of one node in a job of two nodes: the budgets are those of a job of one node; the probes are
+/// in `pelago/examples/budget_probe_nodes.rs`.
 const NODES_BUDGETS: [Budget; 5] = [
     Budget { probe: "put_checked", instructions: 11, what: "put of one element, PE and index checked" },
     Budget { probe: "put_bound", instructions: 6, what: "put of one element through a handle bound to a PE" },
@@ -88,8 +89,8 @@ const SHMEM_NODES_BUDGETS: [Budget; 7] = [
     Budget { probe: "shmem_fence", instructions: 12, what: "fence with nothing outstanding" },
 ];
 
-/// Over a net, at one PE that reaches its own memory through the provider `null` of the fake libfabric
-/// (`fabric-testkit/src/fake_libfabric/null.rs`); the probes stand in `pelago/examples/budget_probe_net.rs`.
+/// Over a network, at one PE that accesses its own memory through the provider `null` of the fake libfabric
+/// (`fabric-testkit/src/fake_libfabric/null.rs`); the probes are in `pelago/examples/budget_probe_net.rs`.
 const NET_BUDGETS: [Budget; 6] = [
     Budget {
         probe: "put_net",
@@ -135,8 +136,8 @@ const SHMEM_NET_BUDGETS: [Budget; 4] = [
     Budget { probe: "shmem_fence", instructions: 12, what: "fence with nothing outstanding" },
 ];
 
-/// Over TCP between two processes, where the put is gathered with those before, so that no call of the
-/// system is in it.
+/// Over TCP between two processes, where the put is batched with earlier ones, so that it makes no system
+/// call.
 const TCP_BUDGETS: [Budget; 2] = [
     Budget { probe: "shmem_int_p", instructions: 150, what: "put of one element over TCP, besides its send" },
     Budget { probe: "shmem_fence", instructions: 12, what: "fence with nothing outstanding" },
@@ -145,13 +146,13 @@ const TCP_BUDGETS: [Budget; 2] = [
 /// Instructions of the function of the null provider that a put calls, `fi_writemsg`.
 const NULL_WRITE_INSTRUCTIONS: u64 = 6;
 
-/// The same of those that a get calls, `fi_readmsg` and `fi_cntr_read`.
+/// The same for the functions that a get calls, `fi_readmsg` and `fi_cntr_read`.
 const NULL_READ_INSTRUCTIONS: u64 = 8;
 
 /// Seconds of real time that the probe program may take, preparation included.
 const DEADLINE_SECONDS: u32 = 60;
 
-/// What was counted for one probe.
+/// The count of one probe.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Count {
     pub probe: String,
@@ -168,7 +169,7 @@ struct Row {
     what: &'static str,
 }
 
-/// How a count compares with its budget; `NoBudget` alone is no fault besides `Within`.
+/// How a count compares with its budget; all but `Within` and `NoBudget` are failures.
 #[derive(Clone, Copy, Debug, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
@@ -178,9 +179,9 @@ enum Verdict {
     NoBudget,
 }
 
-/// Builds and counts the probes as the release profile has them, and prints the result: a table, or with
-/// `json` one array of objects `{name, counted, budget, verdict, what}`. Fails if a probe exceeds its
-/// budget or is missing.
+/// Builds the probes in the release profile, counts them, and prints the result: a table, or with `json` one
+/// array of objects `{name, counted, budget, verdict, what}`. Fails if a probe exceeds its budget or is
+/// missing.
 pub fn run(json: bool) -> Result<()> {
     let built = build(&PROBES)?;
     let (in_c, in_rust) = (shmem_probes()?, built.example("budget_probe")?);
@@ -194,7 +195,7 @@ pub fn run(json: bool) -> Result<()> {
     rows.extend(judge(near, &NODES_BUDGETS, &in_job(&built, &rust, false)?));
     rows.extend(judge(near, &SHMEM_NODES_BUDGETS, &in_job(&built, &in_c, false)?));
     let mut over_tcp = in_job(&built, &in_c, true)?;
-    // What waits for an answer has no count that is the same twice.
+    // Probes that wait for a reply have no reproducible count.
     over_tcp.retain(|count| TCP_BUDGETS.iter().any(|budget| budget.probe == count.probe));
     rows.extend(judge(" (over TCP)", &TCP_BUDGETS, &over_tcp));
     if json {
@@ -208,7 +209,7 @@ pub fn run(json: bool) -> Result<()> {
     Ok(())
 }
 
-/// The packages and examples that the probes need, built in one call with the library that is installed: its
+/// The packages and examples that the probes need, built in one call with the library that is installed: the
 /// dependencies then have the same features for all of them, and are compiled once.
 const PROBES: [&str; 12] = [
     "--release",
@@ -225,7 +226,7 @@ const PROBES: [&str; 12] = [
     "--example=fake_libfabric",
 ];
 
-/// What a call of cargo has built, as its messages tell.
+/// The messages of a cargo build, which name its outputs.
 struct Built(Vec<Value>);
 
 /// Calls `cargo build` with these arguments.
@@ -249,25 +250,25 @@ impl Built {
     }
 }
 
-/// A program of probes over a net, which opens the fake libfabric in place of libfabric.
+/// A probe program over a network, which opens the fake libfabric in place of libfabric.
 fn over_net(built: &Built, program: &Path) -> Result<Command> {
     let mut program = Command::new(program);
     program.env("PELAGO_ROUTE", "net").env("PELAGO_FABRIC", "ofi");
     program.env("PELAGO_OFI_LIBRARY", built.example("fake_libfabric")?).env("PELAGO_OFI_PROVIDER", "null");
-    // What it would wait for never arrives.
+    // Collectives would wait for data that never arrives.
     program.env("BUDGET_COLLECTIVES", "no");
     Ok(program)
 }
 
-/// Counts the probes of a program in a job with TCP between two nodes, as which the halves of this machine
-/// count, or, if they are to be far, between all PEs.
+/// Counts the probes of a program in a job with TCP between two simulated nodes on this machine, or, if
+/// `is_far`, between all PEs.
 fn in_job(built: &Built, program: &Path, is_far: bool) -> Result<Vec<Count>> {
     let folder = metadata()?.target_directory.join("budget");
     let probes = folder.join(format!("probes-{}", std::process::id()));
     let mut launcher = Command::new(built.example("launch")?);
     launcher.arg(JOB_PES).arg(program).env("PELAGO_FABRIC", "tcp");
     match is_far {
-        // Without a service thread nobody sends the batch, or takes an acknowledgement, meanwhile.
+        // Without a progress thread, no thread sends the batch or receives an acknowledgement during a count.
         true => {
             launcher.envs([("PELAGO_ROUTE", "net"), ("BUDGET_FAR", "yes"), ("PELAGO_SERVICE_THREAD", "off")])
         }
@@ -279,10 +280,10 @@ fn in_job(built: &Built, program: &Path, is_far: bool) -> Result<Vec<Count>> {
     counts
 }
 
-/// PEs of such a job: two of one node, and one of the other.
+/// The number of PEs of such a job: two on one node, one on the other.
 const JOB_PES: &str = "3";
 
-/// Installs the OpenSHMEM library and builds its probes; the path of the program.
+/// Installs the OpenSHMEM library and builds its probes; returns the path of the program.
 fn shmem_probes() -> Result<PathBuf> {
     let folder = metadata()?.target_directory.join("budget");
     let prefix = folder.join("prefix");
@@ -298,7 +299,7 @@ fn shmem_probes() -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A row for each budget, then one for each probe that has none; `place` is added to their names.
+/// A row for each budget, then a row for each probe without a budget; `place` is added to their names.
 fn judge(place: &str, budgets: &[Budget], counts: &[Count]) -> Vec<Row> {
     let with_budget = budgets.iter().map(|budget| {
         let count = counts.iter().find(|count| count.probe == budget.probe);

@@ -1,9 +1,8 @@
-//! The C header files of the OpenSHMEM library, written from the table of its interface.
+//! Generates the C header files of the OpenSHMEM library from the table of its interface.
 //!
-//! Invariant: the table is `shmem/src/api`, the same text from which the library's functions are made, so no
-//! function has another prototype here than there. What the table does not have (constants, handles, and the
-//! one function with `...`) stands in the templates `shmem/include/*.in`, in lines that are taken as they
-//! are.
+//! Invariant: the table is `shmem/src/api`, from which the library's functions are generated as well, so the
+//! prototypes agree with the library. Constants, handles and the one variadic function are not in the table;
+//! they are copied from the templates `shmem/include/*.in`.
 
 mod chooser;
 mod overload;
@@ -17,11 +16,11 @@ use anyhow::{Context, Result, ensure};
 use chooser::Generic;
 use prototype::{Chapter, Home};
 
-/// Functions that the table cannot have, as Rust defines none with `...`; `foreign.c` does.
+/// Variadic functions, which Rust cannot define; `foreign.c` defines them.
 const VARIADIC: [&str; 1] = ["shmem_pcontrol"];
 
-/// Names that are generic besides those of the table, as their forms differ in number of arguments or in the
-/// handle that comes first: the name, that handle, and the function that takes it.
+/// Generic names that are not in the table, because their forms differ in the number of arguments or in the
+/// handle that is the first argument: the name, the handle, and the function that takes it.
 const BY_HANDLE: [(&str, &str, &str); 5] = [
     ("shmem_sync", "shmem_team_t", "shmem_team_sync"),
     ("shmem_signal_add", "shmem_ctx_t", "shmem_ctx_signal_add"),
@@ -53,7 +52,7 @@ pub fn files() -> Result<Vec<(&'static str, String)>> {
     ])
 }
 
-/// One header file of a home: its template with prototypes and generic names.
+/// One header file: its template with prototypes and generic names.
 fn header(template: &str, chapters: &[Chapter], generics: &[Generic<'_>], home: Home) -> Result<String> {
     let text = fill(template, "@PROTOTYPES@", &prototype::text(chapters, "", home))?;
     let text = fill(&text, "@OVERLOADS@", &overload::text(generics, chapters, home))?;
@@ -92,7 +91,7 @@ pub fn run(folder: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// A template with a text in place of its line that is `mark`.
+/// Replaces the line `mark` of a template by a text.
 fn fill(template: &str, mark: &str, text: &str) -> Result<String> {
     let mark = format!("{mark}\n");
     ensure!(template.matches(&mark).count() == 1, "a template lacks its one line {mark}");

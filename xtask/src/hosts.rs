@@ -1,4 +1,4 @@
-//! Two network namespaces (`ip netns`) that stand for two hosts.
+//! Two network namespaces (`ip netns`) that simulate two hosts.
 
 use std::process::Command;
 
@@ -41,7 +41,7 @@ fn host(namespace: &str) -> Result<Host> {
     Ok(Host { namespace: namespace.to_owned(), device, address })
 }
 
-/// The first interface, and its address, in what `ip -o addr` prints.
+/// The first interface, and its address, in the output of `ip -o addr`.
 fn first_interface(text: &str) -> Option<(String, String)> {
     let mut words = text.split_whitespace().skip(1);
     let device = words.next()?.to_owned();
@@ -58,7 +58,7 @@ pub fn on_first(hosts: &[Host; 2]) -> Command {
     command
 }
 
-/// The words that let `pelago run` start `each` PEs on each host.
+/// The arguments with which `pelago run` starts `each` PEs on each host.
 pub fn launch_words(hosts: &[Host; 2], each: usize) -> Vec<String> {
     let list = hosts.each_ref().map(|host| format!("{}:{each}", host.address)).join(",");
     let script = root().join("cli/tests/command/remote.sh").display().to_string();

@@ -1,9 +1,9 @@
 //! `cargo xtask install`: the OpenSHMEM library, its header files, the compiler wrappers `oshcc` and
 //! `oshc++`, the launchers `oshrun` and `pelago`, the pkg-config file and the manual pages, below one prefix.
 //!
-//! Invariant: only these files are written, each in one step, so that a program which uses the old one goes
-//! on doing so; a file that is already as it should be is left alone. What is installed finds the rest by its
-//! own place, so that the prefix can be moved.
+//! Invariant: only these files are written, each by an atomic rename, so that a program that uses the old
+//! file is not disturbed; a file that is already up to date is left unchanged. Installed files find each
+//! other relative to their own path, so that the prefix can be moved.
 
 pub mod library;
 
@@ -20,31 +20,31 @@ use crate::header;
 use crate::workspace::{Metadata, OPTIONAL, cargo, metadata, root};
 use library::Library;
 
-/// What a wrapper is made from: `@COMPILER@` and others are filled in.
+/// The template of a wrapper, in which `@COMPILER@` and others are replaced.
 const WRAPPER: &str = include_str!("install/wrapper.sh");
 const OSHRUN: &str = include_str!("install/oshrun.sh");
 const PKG_CONFIG: &str = include_str!("install/pelago-shmem.pc.in");
 
-/// The manual pages and where they lie in the source.
+/// The manual pages and their paths in the source.
 const PAGES: [(&str, &str); 3] = [
     ("oshcc.1", include_str!("../../shmem/man/oshcc.1")),
     ("oshc++.1", include_str!("../../shmem/man/oshc++.1")),
     ("oshrun.1", include_str!("../../shmem/man/oshrun.1")),
 ];
 
-/// Its options. The variable DESTDIR is put before the prefix, as makers of packages expect.
+/// The options of the command. The variable DESTDIR is put before the prefix, as packagers expect.
 #[derive(Args)]
 pub struct Install {
     /// The folder that gets bin, include, lib and share
     #[arg(long)]
     prefix: PathBuf,
-    /// How the library is built
+    /// Profile of the build
     #[arg(long, value_enum, default_value_t = Profile::Release)]
     profile: Profile,
-    /// Do without the network
+    /// Do not access the network
     #[arg(long)]
     offline: bool,
-    /// Leave out the command, and with it `oshrun`: for programs that run alone.
+    /// Install neither `pelago` nor `oshrun`: for programs that run without a launcher.
     #[arg(skip)]
     without_command: bool,
 }
@@ -66,7 +66,7 @@ impl Install {
         }
     }
 
-    /// The same without the command, which takes longer to compile than the library.
+    /// The same without `pelago`, which takes longer to compile than the library.
     pub fn release_library(prefix: &Path) -> Install {
         Install { without_command: true, ..Install::release(prefix) }
     }
@@ -104,8 +104,8 @@ impl Install {
         Ok(())
     }
 
-    /// Builds the static library and the command; the folder in which cargo leaves them. As `dev` they have
-    /// the features that all tests are built with, so that the tests that install compile nothing once more.
+    /// Builds the static library and `pelago`; returns the folder of the build. In the profile `dev` they
+    /// have the features with which all tests are built, so that the tests that install recompile nothing.
     fn build(&self, metadata: &Metadata) -> Result<PathBuf> {
         let (profile, folder) = match self.profile {
             Profile::Dev => ("dev", "debug"),
@@ -129,7 +129,7 @@ impl Install {
     }
 }
 
-/// The prefix below DESTDIR, if that is set.
+/// The prefix below DESTDIR, if the variable is set.
 fn staged(destination: Option<OsString>, prefix: &Path) -> PathBuf {
     match destination.filter(|destination| !destination.is_empty()) {
         Some(destination) => Path::new(&destination).join(prefix.strip_prefix("/").unwrap_or(prefix)),
@@ -160,7 +160,7 @@ struct Place {
 }
 
 impl Place {
-    /// A copy of a file, unless there is one that is not older.
+    /// Copies a file, unless there is a copy that is not older.
     fn copy(&self, path: &str, from: &Path, mode: u32) -> Result<()> {
         let to = self.root.join(path);
         let is_fresh = library::is_fresh(&to, &[from])
@@ -172,7 +172,7 @@ impl Place {
         self.put(&to, mode, |temporary| fs::copy(from, temporary).map(|_| ()))
     }
 
-    /// A file with a text, unless there is one.
+    /// Writes a file, unless it has this text already.
     fn write(&self, path: &str, text: &str, mode: u32) -> Result<()> {
         let to = self.root.join(path);
         let is_there = fs::read(&to).is_ok_and(|there| there == text.as_bytes())
@@ -183,7 +183,7 @@ impl Place {
         self.put(&to, mode, |temporary| fs::write(temporary, text))
     }
 
-    /// A symbolic link to a neighbour.
+    /// Makes a symbolic link to a file in the same folder.
     fn link(&self, path: &str, target: &str) -> Result<()> {
         let to = self.root.join(path);
         if fs::read_link(&to).is_ok_and(|there| there == Path::new(target)) {
@@ -196,7 +196,7 @@ impl Place {
         Ok(())
     }
 
-    /// Makes a file beside its place and moves it there.
+    /// Makes a temporary file in the same folder and renames it.
     fn put(&self, to: &Path, mode: u32, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result<()> {
         if to.is_dir() {
             bail!("{} is a folder, where a file should be installed: remove it", to.display());
@@ -211,7 +211,7 @@ impl Place {
     }
 }
 
-/// A name for a file that is going to take the place of another; makes its folder.
+/// The name of a temporary file that is to replace another; creates its folder.
 fn beside(to: &Path) -> Result<PathBuf> {
     let folder = to.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;

@@ -1,9 +1,9 @@
 //! `cargo xtask lines`: the lines of code of each crate and of each of its folders, without comments, blank
 //! lines and tests.
 //!
-//! Invariant: a line counts if a token of code begins on it, a comment being none, and the code is compiled
-//! when neither tests nor documentation tests are: what `cfg(test)` or `cfg(doctest)` keeps from the library
-//! does not count, nor do the files of modules that are declared so. Only Rust below `src` is looked at.
+//! Invariant: a line counts if a token other than a comment begins on it, and if its code is compiled without
+//! tests and documentation tests: items with `cfg(test)` or `cfg(doctest)` do not count, nor do the files of
+//! modules that are declared with them. Only Rust files below `src` count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,13 +18,14 @@ use crate::workspace;
 #[derive(Debug, Serialize, PartialEq, Eq)]
 struct Row {
     package: String,
-    /// Relative to the root of the workspace, with the folders below it; `None` for all of the crate.
+    /// The path relative to the root of the workspace, including the folders below it; `None` for the whole
+    /// crate.
     folder: Option<String>,
     files: usize,
     lines: usize,
 }
 
-/// The counts of a folder and of those below it.
+/// The counts of a folder and of the folders below it.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     files: usize,
@@ -47,7 +48,7 @@ pub fn run(json: bool) -> Result<()> {
     Ok(())
 }
 
-/// The rows of a package: all of it, and each folder of its sources.
+/// The rows of a package: the whole package, and each folder of its sources.
 fn count(package: &str, root: &Path) -> Result<Vec<Row>> {
     let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let texts = sources(&root.join("src"))?;
@@ -94,7 +95,7 @@ fn sources(folder: &Path) -> Result<BTreeMap<PathBuf, String>> {
     Ok(texts)
 }
 
-/// Where the modules of a file lie: `name` stands for `name.rs` as well as for the folder.
+/// The paths of the modules of a file: `name` denotes `name.rs` and the folder `name`.
 fn test_modules(path: &Path, names: &[String]) -> Vec<PathBuf> {
     let is_root = ["mod.rs", "lib.rs", "main.rs"].iter().any(|name| path.ends_with(name));
     let folder = if is_root { path.parent().unwrap_or(path).to_path_buf() } else { path.with_extension("") };
@@ -105,7 +106,7 @@ fn test_modules(path: &Path, names: &[String]) -> Vec<PathBuf> {
 #[derive(Debug, PartialEq, Eq)]
 struct Unit {
     lines: usize,
-    /// Modules that are declared for tests alone.
+    /// Modules that are declared for tests only.
     test_modules: Vec<String>,
 }
 
@@ -122,7 +123,7 @@ fn unit(text: &str) -> Unit {
             continue;
         }
         if code[at + 1].is("!") {
-            // The whole file, or the rest of a module: tests stand in modules of their own.
+            // The attribute disables the whole file, or the rest of a module: tests are in separate modules.
             break;
         }
         let end = item(&code, behind);
@@ -132,19 +133,19 @@ fn unit(text: &str) -> Unit {
     Unit { lines: lines.len(), test_modules }
 }
 
-/// The lines that a token stands on.
+/// The lines of a token.
 fn spanned(token: &Token) -> std::ops::RangeInclusive<usize> {
     token.line..=token.line + token.text.matches('\n').count()
 }
 
-/// Where the attribute ends that begins here; here, if none does.
+/// The end of the attribute that begins at `at`; `at`, if none begins there.
 fn attribute(code: &[Token], at: usize) -> usize {
     let open = if code.get(at + 1).is_some_and(|token| token.is("!")) { at + 2 } else { at + 1 };
     let begins = code[at].is("#") && code.get(open).is_some_and(|token| token.is("["));
     if begins { closing(code, open) } else { at }
 }
 
-/// Behind what closes the bracket here, of any kind.
+/// The position after the token that closes the bracket at `open`.
 fn closing(code: &[Token], open: usize) -> usize {
     let mut depth = 0usize;
     for (at, token) in code.iter().enumerate().skip(open) {
@@ -160,7 +161,7 @@ fn closing(code: &[Token], open: usize) -> usize {
     code.len()
 }
 
-/// Whether what an attribute stands before is part of the program, as far as tests decide.
+/// Whether the item of an attribute is compiled without tests.
 fn is_compiled(attribute: &[Token]) -> bool {
     let open = attribute.iter().position(|token| token.is("[")).unwrap_or(0);
     match attribute.get(open + 1) {
@@ -170,7 +171,7 @@ fn is_compiled(attribute: &[Token]) -> bool {
     }
 }
 
-/// Whether a condition may hold in a program that is no test; what it says of other things may be so.
+/// Whether a condition may hold without tests; all other predicates are assumed to be possible.
 fn holds(condition: &[Token]) -> bool {
     let Some(first) = condition.first() else { return true };
     let inside = || parts(&condition[2..condition.len() - 1]);
@@ -178,12 +179,12 @@ fn holds(condition: &[Token]) -> bool {
         "test" | "doctest" => false,
         "all" => inside().into_iter().all(holds),
         "any" => inside().into_iter().any(holds),
-        // What is denied here never holds in every program.
+        // Any other predicate, or the negation of one, may hold.
         _ => true,
     }
 }
 
-/// The parts of a list, at its commas.
+/// Splits a list at its commas.
 fn parts<'a, 'b>(list: &'b [Token<'a>]) -> Vec<&'b [Token<'a>]> {
     let (mut parts, mut start, mut at) = (Vec::new(), 0, 0);
     while at < list.len() {
@@ -203,7 +204,7 @@ fn parts<'a, 'b>(list: &'b [Token<'a>]) -> Vec<&'b [Token<'a>]> {
     parts
 }
 
-/// Behind the item, field or statement that begins here, with the attributes that stand before it.
+/// The position after the item, field or statement that begins at `at`, including its attributes.
 fn item(code: &[Token], mut at: usize) -> usize {
     while at < code.len() && attribute(code, at) > at {
         at = attribute(code, at);
@@ -221,7 +222,7 @@ fn item(code: &[Token], mut at: usize) -> usize {
     at
 }
 
-/// The name of the module that an item declares, if its text lies in another file.
+/// The name of the module that an item declares, if its code is in another file.
 fn module(item: &[Token]) -> Option<String> {
     let at = item.iter().position(|token| token.is("mod"))?;
     let is_elsewhere = item.get(at + 2).is_some_and(|token| token.is(";"));

@@ -1,9 +1,9 @@
-//! `cargo xtask`: what a developer runs besides cargo. `test` is the whole quick tier, `tidy` checks the
-//! style, `budget` counts the instructions of the hot operations, `lines` the lines of code, `install`
-//! installs the OpenSHMEM library, `compare` measures us beside others.
+//! `cargo xtask`: the commands for developers besides cargo's own. `test` is the whole quick tier, `tidy`
+//! checks the style, `budget` counts the instructions of the hot operations, `lines` the lines of code,
+//! `install` installs the OpenSHMEM library, `compare` measures Pelago and other libraries.
 //!
-//! Invariant: each command prints what it does, fails with a non-zero status and one clear message, and
-//! needs nothing beyond Rust and gcc; only `test --full` and `compare` ask for more, and say what.
+//! Invariant: each command prints what it does, fails with a non-zero status and one clear message, and needs
+//! nothing beyond Rust and gcc; only `test --full` and `compare` need more, and list it.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod budget;
@@ -18,7 +18,7 @@ mod tidy;
 mod tsan;
 mod workspace;
 
-/// Where instructions cannot be counted, `budget` says so and succeeds.
+/// On systems where instructions cannot be counted, `budget` prints a message and succeeds.
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod budget {
     pub fn run(_json: bool) -> anyhow::Result<()> {
@@ -42,7 +42,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run every check of the quick tier, in order, up to the first that fails
+    /// Run every check of the quick tier, in order, up to the first failure
     Test {
         /// Add the tests that need root or Debian packages, and install what they need where allowed
         #[arg(long)]
@@ -61,18 +61,18 @@ enum Command {
         /// Number of jobs of the campaign
         #[arg(long, requires = "soak", default_value_t = 2000)]
         count: u64,
-        /// Draw the campaign's jobs from this seed
+        /// Seed of the campaign
         #[arg(long, requires = "soak", default_value_t = 1)]
         seed: u64,
         /// Repeat one job of the campaign
         #[arg(long, requires = "soak")]
         only: Option<u64>,
-        /// Run the campaign's jobs between these network namespaces (`ip netns`), and cut their cable as
-        /// well; needs root
+        /// Run the campaign's jobs between these network namespaces (`ip netns`), and also cut their network;
+        /// needs root
         #[arg(long, requires = "soak", value_name = "A,B", value_parser = hosts::namespaces)]
         netns: Option<[String; 2]>,
     },
-    /// Check the style rules that the compiler and clippy do not know
+    /// Check the style rules that the compiler and clippy do not check
     Tidy,
     /// Run jobs of threads, and OpenSHMEM programs with threads, under ThreadSanitizer (nightly Rust)
     Tsan,
@@ -92,14 +92,14 @@ enum Command {
     Install(install::Install),
     /// Write the header files of the OpenSHMEM library, or print the names of its functions
     Header {
-        /// Where the files go
+        /// Folder of the files
         #[arg(long)]
         folder: Option<PathBuf>,
     },
     /// Measure Pelago beside other libraries on this machine, in alternating runs
     #[command(disable_help_flag = true)]
     Compare {
-        /// What is compared, and how; --help lists it
+        /// Options of the comparison; --help lists them
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
@@ -129,7 +129,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Hands the words to the program that compares: this one compiles also where the runtime does not.
+/// Passes the arguments to the program that compares. It is a separate program, so that xtask compiles where
+/// the runtime does not.
 fn compare(words: &[OsString]) -> anyhow::Result<()> {
     let mut command = workspace::cargo(&["run", "--quiet", "-p", "pelago-bench", "--"]);
     let status = command.args(words).status()?;

@@ -1,9 +1,9 @@
-//! `cargo xtask test --soak`: a campaign of jobs that lose PEs or their launcher at random moments, or whose
-//! PEs are stopped for a while; with `--netns`, of jobs of two hosts that lose PEs, their launcher, or the
-//! cable between them. Each must end in time, for the right reason, and leave nothing behind.
+//! `cargo xtask test --soak`: a campaign of jobs whose PEs or launcher are killed at random times, or whose
+//! PEs are stopped for a while; with `--netns`, of jobs on two hosts that lose PEs, their launcher, or the
+//! network between them. Each job must end in time, report the right reason, and leave nothing behind.
 //!
-//! Invariant: what a job is, and what happens to it, depend on the seed of the campaign and its number
-//! alone; when it happens depends on the machine as well. `--seed S --only N` repeats a job.
+//! Invariant: a job and its fault depend only on the seed of the campaign and the number of the job; the time
+//! of the fault depends on the machine as well. `--seed S --only N` repeats a job.
 
 mod job;
 
@@ -21,42 +21,42 @@ use crate::install::Install;
 use crate::workspace::{cargo, metadata, output_of};
 use job::{Job, signal};
 
-/// A job ends in this time after a death.
+/// The limit for the end of a job after a process was killed.
 const LIMIT: Duration = Duration::from_secs(10);
-/// A job that nobody disturbs, or that goes on, ends in this time.
+/// The limit for the end of a job without a fault, or which survives its fault.
 const LIMIT_UNDISTURBED: Duration = Duration::from_secs(60);
-/// A job ends in this time after the cable was cut: the partners of a silent host give it up after
-/// [`PEER_TIMEOUT`], and connections that are being opened within 5 s.
+/// The limit for the end of a job after the network was cut: the peers of a silent host give it up after
+/// [`PEER_TIMEOUT`], and pending connections time out within 5 s.
 const LIMIT_CUT: Duration = Duration::from_secs(30);
-/// `PELAGO_PEER_TIMEOUT` of jobs of two hosts, in seconds.
+/// `PELAGO_PEER_TIMEOUT` of jobs on two hosts, in seconds.
 const PEER_TIMEOUT: &str = "3";
-/// How long a cable stays cut that is mended.
+/// How long the network stays cut, if it is restored.
 const MENDED_AFTER: Duration = Duration::from_millis(300);
-/// In this time a launcher may not have begun to handle signals, or the program that runs it in its namespace
-/// may not have started it: it then says nothing.
+/// Within this time after the start, a launcher may not handle signals yet, or may not have been started in
+/// its namespace; it then prints no reason.
 const BEGINNING: Duration = Duration::from_millis(20);
-/// How long a job computes, in seconds.
+/// The run time of a job, in seconds.
 const SECONDS: &str = "0.6";
-/// After this time a job that stands still says so.
+/// `PELAGO_STALL_REPORT`, in seconds.
 const STALL_REPORT: &str = "1";
-/// The last line of a job that has computed to its end.
+/// The last line of a successful job.
 const RIGHT: &str = "all rounds are right";
 
 /// The placement of the PEs of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     OneNode,
-    /// Each PE on a node of its own, over TCP.
+    /// Each PE on a separate node, over TCP.
     FarApart,
-    /// Two on each of two nodes.
+    /// Two PEs on each of two nodes.
     TwoNodes,
-    /// Two on each of two hosts.
+    /// Two PEs on each of two hosts.
     TwoHosts,
 }
 
-/// The disturbance of a job.
+/// The fault that is injected into a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mishap {
+enum Fault {
     PeDies { pe: usize, by: i32 },
     LauncherDies { by: i32 },
     PeStopsForAWhile { pe: usize },
@@ -71,11 +71,11 @@ struct Case {
     place: Place,
     in_c: bool,
     n_pes: usize,
-    mishap: Mishap,
+    fault: Fault,
     after: Duration,
 }
 
-/// Numbers that look random: splitmix64 (Steele, Lea, Flood 2014).
+/// Pseudo-random numbers: splitmix64 (Steele, Lea, Flood 2014).
 struct Dice(u64);
 
 impl Dice {
@@ -100,16 +100,16 @@ impl Case {
         let n_pes = if place == Place::FarApart { 2 } else { n_pes };
         let pe = dice.below(n_pes);
         let deadly = [libc::SIGKILL, libc::SIGSEGV, libc::SIGABRT, libc::SIGBUS, libc::SIGTERM];
-        let mishap = match dice.below(8) {
-            0..4 => Mishap::PeDies { pe, by: dice.pick(&deadly) },
-            4..6 => Mishap::LauncherDies { by: dice.pick(&[libc::SIGKILL, libc::SIGTERM, libc::SIGINT]) },
-            6 if has_hosts => Mishap::CableIsCutForAWhile,
-            7 if has_hosts => Mishap::CableIsCut,
-            6 => Mishap::PeStopsForAWhile { pe },
-            _ => Mishap::PeStaysStopped { pe },
+        let fault = match dice.below(8) {
+            0..4 => Fault::PeDies { pe, by: dice.pick(&deadly) },
+            4..6 => Fault::LauncherDies { by: dice.pick(&[libc::SIGKILL, libc::SIGTERM, libc::SIGINT]) },
+            6 if has_hosts => Fault::CableIsCutForAWhile,
+            7 if has_hosts => Fault::CableIsCut,
+            6 => Fault::PeStopsForAWhile { pe },
+            _ => Fault::PeStaysStopped { pe },
         };
         let after = Duration::from_micros(dice.below(700_000) as u64);
-        Case { place, in_c: dice.below(2) == 0, n_pes, mishap, after }
+        Case { place, in_c: dice.below(2) == 0, n_pes, fault, after }
     }
 
     fn command(&self, programs: &Programs) -> Command {
@@ -144,7 +144,7 @@ struct Programs {
     in_rust: PathBuf,
     in_c: PathBuf,
     folder: PathBuf,
-    /// Where the jobs run, unless on this machine.
+    /// The hosts of the jobs; `None`: this machine.
     hosts: Option<[Host; 2]>,
 }
 
@@ -166,7 +166,7 @@ impl Programs {
         Ok(Programs { launcher: prefix.join("bin/pelago"), in_rust, in_c, folder, hosts })
     }
 
-    /// Cuts the cable between the hosts, or mends it.
+    /// Cuts the network between the hosts, or restores it.
     fn set_cable(&self, state: &str) -> Result<()> {
         let host = &self.hosts.as_ref().context("there is no cable")?[0];
         let mut command = Command::new("ip");
@@ -185,7 +185,7 @@ pub fn run(count: u64, seed: u64, only: Option<u64>, netns: Option<&[String; 2]>
     for number in numbers {
         let case = Case::of(seed, number, programs.hosts.is_some());
         match play(&case, &programs, number) {
-            Ok(outcome) => tally.add(case.mishap, outcome),
+            Ok(outcome) => tally.add(case.fault, outcome),
             Err(error) => {
                 failures += 1;
                 bar.suspend(|| eprintln!("job {number} ({case:?}): {error:#}"));
@@ -203,27 +203,27 @@ pub fn run(count: u64, seed: u64, only: Option<u64>, netns: Option<&[String; 2]>
 /// How a job ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// As it must after what happened to it, in this time.
+    /// As expected after its fault, in this time.
     AsItMust(Duration),
-    /// It was over before anything happened.
+    /// The job ended before the fault.
     OverBefore,
 }
 
-/// How many jobs of each kind there were, and how long they took to end.
+/// The number of jobs of each kind, and their times to end.
 #[derive(Default)]
 struct Tally {
     rows: std::collections::BTreeMap<&'static str, (u64, u64, Duration)>,
 }
 
 impl Tally {
-    fn add(&mut self, mishap: Mishap, outcome: Outcome) {
-        let kind = match mishap {
-            Mishap::PeDies { .. } => "a PE dies",
-            Mishap::LauncherDies { .. } => "the launcher dies",
-            Mishap::PeStopsForAWhile { .. } => "a PE stops for a while",
-            Mishap::PeStaysStopped { .. } => "a PE stays stopped",
-            Mishap::CableIsCut => "the cable is cut",
-            Mishap::CableIsCutForAWhile => "the cable is cut a while",
+    fn add(&mut self, fault: Fault, outcome: Outcome) {
+        let kind = match fault {
+            Fault::PeDies { .. } => "a PE dies",
+            Fault::LauncherDies { .. } => "the launcher dies",
+            Fault::PeStopsForAWhile { .. } => "a PE stops for a while",
+            Fault::PeStaysStopped { .. } => "a PE stays stopped",
+            Fault::CableIsCut => "the cable is cut",
+            Fault::CableIsCutForAWhile => "the cable is cut a while",
         };
         let (count, before, longest) = self.rows.entry(kind).or_default();
         match outcome {
@@ -260,8 +260,8 @@ fn play(case: &Case, programs: &Programs, number: u64) -> Result<Outcome> {
 
 fn disturb(case: &Case, job: &mut Job, programs: &Programs) -> Result<Outcome> {
     thread::sleep(case.after);
-    match case.mishap {
-        Mishap::PeDies { pe, by } => {
+    match case.fault {
+        Fault::PeDies { pe, by } => {
             let Some(pid) = job.pe(pe, LIMIT)? else { return over_before(job) };
             signal(pid, by);
             let (status, took) = end(job, LIMIT)?;
@@ -272,7 +272,7 @@ fn disturb(case: &Case, job: &mut Job, programs: &Programs) -> Result<Outcome> {
             let reason = format!("PE {pe}{place} (pid {pid}) was killed by signal {by} ");
             after_death(job, status, &reason, took)
         }
-        Mishap::LauncherDies { by } => {
+        Fault::LauncherDies { by } => {
             signal(job.launcher(), by);
             let (status, took) = end(job, LIMIT)?;
             if status.success() {
@@ -284,14 +284,14 @@ fn disturb(case: &Case, job: &mut Job, programs: &Programs) -> Result<Outcome> {
             let said = if by == libc::SIGKILL { "" } else { "to the launcher" };
             after_death(job, status, said, took)
         }
-        Mishap::PeStopsForAWhile { pe } => {
+        Fault::PeStopsForAWhile { pe } => {
             let Some(pid) = job.pe(pe, LIMIT)? else { return over_before(job) };
             signal(pid, libc::SIGSTOP);
             thread::sleep(Duration::from_millis(300));
             signal(pid, libc::SIGCONT);
             right(job)
         }
-        Mishap::PeStaysStopped { pe } => {
+        Fault::PeStaysStopped { pe } => {
             let Some(pid) = job.pe(pe, LIMIT)? else { return over_before(job) };
             signal(pid, libc::SIGSTOP);
             let named = format!("PE {pe} is stopped by a signal");
@@ -307,14 +307,14 @@ fn disturb(case: &Case, job: &mut Job, programs: &Programs) -> Result<Outcome> {
             signal(pid, libc::SIGCONT);
             right(job)
         }
-        Mishap::CableIsCut => {
+        Fault::CableIsCut => {
             programs.set_cable("down")?;
             let ended = end(job, LIMIT_CUT);
             programs.set_cable("up")?;
             let (status, took) = ended?;
             after_death(job, status, "PE", took)
         }
-        Mishap::CableIsCutForAWhile => {
+        Fault::CableIsCutForAWhile => {
             programs.set_cable("down")?;
             thread::sleep(MENDED_AFTER);
             programs.set_cable("up")?;
@@ -323,7 +323,7 @@ fn disturb(case: &Case, job: &mut Job, programs: &Programs) -> Result<Outcome> {
     }
 }
 
-/// Waits for the end: how, and after how long.
+/// Waits for the end of a job; returns its status and the time it took.
 fn end(job: &mut Job, limit: Duration) -> Result<(ExitStatus, Duration)> {
     let start = Instant::now();
     match job.end(limit)? {
@@ -332,7 +332,7 @@ fn end(job: &mut Job, limit: Duration) -> Result<(ExitStatus, Duration)> {
     }
 }
 
-/// The job was killed, or the signal came too late.
+/// Checks the end of a job that was killed, or whose signal came too late.
 fn after_death(job: &Job, status: ExitStatus, reason: &str, took: Duration) -> Result<Outcome> {
     let output = job.output();
     if status.success() && output.contains(RIGHT) {
@@ -349,7 +349,7 @@ fn right(job: &mut Job) -> Result<Outcome> {
     Ok(Outcome::AsItMust(took))
 }
 
-/// The job must have ended right.
+/// Checks that the job succeeded before the fault.
 fn over_before(job: &mut Job) -> Result<Outcome> {
     let (status, _) = end(job, LIMIT_UNDISTURBED)?;
     ensure!(status.success() && job.output().contains(RIGHT), "it ended with {status}");
@@ -369,7 +369,7 @@ mod tests {
             for in_c in [false, true] {
                 let all = cases(place == Place::TwoHosts);
                 let of_kind = all.filter(|case| case.place == place && case.in_c == in_c);
-                let kinds: HashSet<_> = of_kind.map(|case| discriminant(&case.mishap)).collect();
+                let kinds: HashSet<_> = of_kind.map(|case| discriminant(&case.fault)).collect();
                 assert_eq!(kinds.len(), 4, "{place:?}, in C: {in_c}");
             }
         }

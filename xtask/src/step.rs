@@ -1,9 +1,9 @@
-//! Steps: checks run one after the other, or in two lists beside each other, each under a heading with its
-//! time, up to the first that fails.
+//! Steps: checks that run one after the other, or in two concurrent lists, up to the first failure. Each step
+//! has a heading and reports its time.
 //!
-//! Invariant: all output of a step is printed, that of a step beside another one in one piece; a step of
-//! tests passes only if at least one test ran and none was skipped; the closing summary lists every step,
-//! also those that did not run.
+//! Invariant: all output of a step is printed, that of a concurrent step in one piece; a step of tests passes
+//! only if at least one test ran and none was skipped; the final summary lists every step, including those
+//! that did not run.
 
 use std::io::{BufRead, BufReader, Write, pipe};
 use std::process::{Command, ExitStatus, Stdio};
@@ -13,23 +13,23 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result, anyhow, ensure};
 
-/// One check and the name that it has in headings and in the summary.
+/// One check, and its name in headings and in the summary.
 pub struct Step {
     pub name: &'static str,
     pub work: Work,
 }
 
-/// What a step does.
+/// The kind of work of a step.
 pub enum Work {
     /// A program that exits with 0.
     Command(Command),
     /// A call of `cargo test` that runs tests and skips none.
     Tests(Command),
-    /// A function of this program, and the command that does the same.
+    /// A function of this program, and the equivalent command.
     Call(&'static str, fn() -> Result<()>),
 }
 
-/// How many tests the programs of one call of `cargo test` ran, as their closing lines say.
+/// The number of tests of one call of `cargo test`, from the last lines of the test programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Tally {
     passed_count: usize,
@@ -44,8 +44,8 @@ pub struct Rows {
     failure: Option<Error>,
 }
 
-/// Runs two lists of steps at the same time, each in its order; after a failure no further step begins. The
-/// output of the first list goes through as it comes, that of a step of the second when the step is over.
+/// Runs two lists of steps concurrently, each in its order; after a failure no further step begins. The
+/// output of the first list is printed at once, that of a step of the second list when the step has ended.
 pub fn run_beside(steps: Vec<Step>, beside: Vec<Step>) -> Result<Rows> {
     let start = Instant::now();
     let (mut rows, has_failed) = (Rows::default(), OnceLock::new());
@@ -72,14 +72,14 @@ pub fn run_beside(steps: Vec<Step>, beside: Vec<Step>) -> Result<Rows> {
 /// The treatment of the output of a step.
 #[derive(Clone, Copy, PartialEq)]
 enum Output {
-    /// It goes through as it comes.
+    /// It is printed at once.
     Passed,
-    /// It is printed when the step is over.
+    /// It is printed when the step has ended.
     Kept,
 }
 
 impl Rows {
-    /// Runs further steps, up to the first that fails.
+    /// Runs further steps, up to the first failure.
     pub fn run(&mut self, steps: Vec<Step>) {
         let has_failed = OnceLock::new();
         if self.failure.is_some() {
@@ -120,7 +120,7 @@ impl Rows {
         }
     }
 
-    /// Prints a line for each step; the error is that of the first step that failed.
+    /// Prints a line for each step; returns the error of the first step that failed.
     pub fn summary(self) -> Result<()> {
         println!(
             "\n== summary{}",
@@ -133,8 +133,7 @@ impl Rows {
     }
 }
 
-/// Does the work; what comes back is a remark for the summary. Output goes to `kept`, if there is such a
-/// place.
+/// Does the work, and returns a remark for the summary. Output goes to `kept`, if it is given.
 fn run(work: &mut Work, kept: Option<&mut Vec<u8>>) -> Result<String> {
     match work {
         Work::Command(command) => {
@@ -171,14 +170,14 @@ fn keep(kept: &mut Vec<u8>, line: &str) {
     kept.push(b'\n');
 }
 
-/// Runs a command, and hands over each line of its output as it comes.
+/// Runs a command, and passes on each line of its output at once.
 ///
-/// Both of its streams come through one pipe, which keeps each heading of cargo above its tests.
+/// Both of its streams share one pipe, so that each heading of cargo stays above its tests.
 fn run_lines(command: &mut Command, mut take: impl FnMut(&str)) -> Result<ExitStatus> {
     let (output, input) = pipe().context("cannot make a pipe")?;
     command.stdout(input.try_clone()?).stderr(input);
     let mut child = command.spawn().with_context(|| format!("cannot start {}", line_of(command)))?;
-    // The command holds the writing ends until it is given others; without this the pipe would not end.
+    // The command owns the writing ends until they are replaced; otherwise the pipe would not end.
     command.stdout(Stdio::inherit()).stderr(Stdio::inherit());
     for line in BufReader::new(output).split(b'\n') {
         let line = line.context("cannot read the output of a command")?;
@@ -211,7 +210,7 @@ fn description(work: &Work) -> String {
     }
 }
 
-/// The command as one would type it, with the variables that it sets.
+/// The command as in a shell, with the variables that it sets.
 fn line_of(command: &Command) -> String {
     let variables = command.get_envs().filter_map(|(name, value)| {
         Some(format!("{}={:?}", name.to_string_lossy(), value?.to_string_lossy()))
@@ -249,7 +248,7 @@ mod tests {
 
     #[test]
     fn steps_run_beside_each_other_and_both_lists_are_in_the_summary() {
-        // Each waits for the other: one after the other they would never end.
+        // Each step waits for the other: if they ran one after the other, they would never end.
         let mark = std::env::temp_dir().join(format!("pelago-beside-{}", std::process::id()));
         let script = |mine: u32, theirs: u32| {
             let mark = mark.display();

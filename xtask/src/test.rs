@@ -1,8 +1,8 @@
 //! `cargo xtask test`: the tiers of tests.
 //!
-//! Invariant: the quick tier needs Rust, gcc and crates.io, and neither root nor a package beyond them.
-//! The full tier adds the tests behind the feature `full` of each crate that has one; it installs what
-//! they need where it may, and fails where something is missing: nothing is skipped.
+//! Invariant: the quick tier needs Rust, gcc and crates.io, and neither root nor a package beyond them. The
+//! full tier adds the tests behind the feature `full` of each crate that has one; it installs the packages
+//! that they need if it has the rights, and fails if a package is missing; no test is skipped.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::step::{Rows, Step, Work, run_beside};
 use crate::tsan;
 use crate::workspace::{OPTIONAL, Package, cargo, metadata};
 
-/// What the full tier needs, and the Debian package that brings it.
+/// The requirements of the full tier, with the Debian packages that provide them.
 const NEEDS: [(Need, &str); 12] = [
     (Need::Program("mpiexec.hydra"), "mpich"),
     (Need::Program("mpirun.openmpi"), "openmpi-bin"),
@@ -29,23 +29,23 @@ const NEEDS: [(Need, &str); 12] = [
     (Need::Program("munged"), "munge"),
 ];
 
-/// How one finds out whether something is there.
+/// The way to check whether a requirement is installed.
 #[derive(Clone, Copy, PartialEq)]
 enum Need {
-    /// By its name in PATH.
+    /// A program, by its name in PATH.
     Program(&'static str),
-    /// By its name among what gcc includes, or in a folder beside Debian's libraries.
+    /// A header, by its name in gcc's include path or in a folder beside Debian's libraries.
     Header(&'static str, &'static str),
-    /// By a text that Python runs without an error.
+    /// A Python statement that runs without an error.
     Python(&'static str),
 }
 
-/// No test waits longer for a PE, in seconds: a hang becomes a failure that says what was waited for.
+/// The limit of waits for a PE in tests, in seconds: a hang becomes a failure whose message names the event.
 const WAIT_LIMIT_SECONDS: &str = "120";
 
-/// Runs the quick tier, and after it what `full` adds.
+/// Runs the quick tier, and then the additional tests if `full`.
 pub fn run(full: bool) -> Result<()> {
-    // A shell lets what it starts in the background ignore SIGINT, and that is inherited; tests send it.
+    // A shell makes its background processes ignore SIGINT, which child processes inherit; tests send SIGINT.
     // SAFETY: the default action installs no handler.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     let metadata = metadata()?;
@@ -62,7 +62,7 @@ pub fn run(full: bool) -> Result<()> {
     rows.summary()
 }
 
-/// An input that is sent over a connection takes about so many times as long as one that a function takes.
+/// The cost of an input that is sent over a connection, relative to one that is passed to a function.
 const CONNECTION_COST: u64 = 20;
 
 /// Runs the fuzzing tests with this number of inputs each, then ThreadSanitizer and Miri.
@@ -82,8 +82,8 @@ pub fn run_deep(inputs: u64) -> Result<()> {
     rows.summary()
 }
 
-/// The unit tests of `fabric` that Miri can run, under Miri: not those that map memory, load libraries, talk
-/// to other processes or count on time.
+/// The unit tests of `fabric` that Miri can run, under Miri: not those that map memory, load libraries,
+/// communicate with other processes or depend on time.
 fn miri() -> Command {
     let mut command = Command::new("cargo");
     command.args(["+nightly", "miri", "test", "-p", "pelago-fabric", "--lib", "--"]);
@@ -97,12 +97,12 @@ fn miri() -> Command {
     command
 }
 
-/// Modules of `fabric` whose tests need the system.
+/// Modules of `fabric` whose tests make system calls.
 const MIRI_CANNOT: [&str; 3] = ["shm::segment", "shm::handout", "ofi::"];
 
-/// All of the quick tier but the tests: they run beside those. What compiles does so in a folder of its own,
-/// as cargo lets only one command at a time compile in a folder; the budgets need what the tests compile,
-/// and wait for it.
+/// The checks of the quick tier, which run beside the tests. Steps that compile use a separate target folder,
+/// because cargo locks the folder while it compiles; the budgets use the folder of the tests, and wait for
+/// its lock.
 fn checks(target: &Path) -> Result<Vec<Step>> {
     let own = std::env::current_exe().context("this program has no path")?;
     let own = |task: &str| {
@@ -118,7 +118,7 @@ fn checks(target: &Path) -> Result<Vec<Step>> {
     docs.env("RUSTDOCFLAGS", "-D warnings").env("CARGO_TARGET_DIR", &lint);
     let mut loom = cargo(&["test", "-p", "pelago-fabric", "--release", "--lib", "loom_"]);
     loom.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target.join("loom"));
-    // The models explore for seconds; to optimise across crates takes a minute, and makes them no faster.
+    // The models run for seconds; optimisation across crates takes a minute, and does not make them faster.
     loom.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     loom.env("CARGO_PROFILE_RELEASE_DEBUG", "false");
     Ok(vec![
@@ -131,14 +131,14 @@ fn checks(target: &Path) -> Result<Vec<Step>> {
     ])
 }
 
-/// `cargo test` with a limit for all waits.
+/// `cargo test` with a time limit for all waits.
 fn tests(arguments: &[&str]) -> Command {
     let mut command = cargo(&["test"]);
     command.args(arguments).env("PELAGO_WAIT_LIMIT", WAIT_LIMIT_SECONDS);
     command
 }
 
-/// The tests of the crates that have a feature `full`, with it.
+/// The tests of the crates that have a feature `full`, with this feature.
 fn full_tests(packages: &[Package]) -> Result<Command> {
     let with_full = packages.iter().filter(|package| package.features.contains_key("full"));
     let names: Vec<_> = with_full.map(|package| package.name.as_str()).collect();
@@ -153,7 +153,7 @@ fn full_tests(packages: &[Package]) -> Result<Command> {
     Ok(command)
 }
 
-/// Installs the packages that are missing, or says which they are.
+/// Installs the missing packages, or lists them.
 fn install_needs() -> Result<()> {
     let missing = missing_packages(Need::is_met);
     if missing.is_empty() {

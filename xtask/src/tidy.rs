@@ -1,7 +1,7 @@
-//! `cargo xtask tidy`: the style rules of `docs/style.md` that the compiler and clippy do not know.
+//! `cargo xtask tidy`: the style rules of `docs/style.md` that the compiler and clippy do not check.
 //!
-//! Invariant: a rule is a pure function from sources to findings, so that its tests need no files; only
-//! this file reads the tree and prints. A finding says the path, the line, the rule and the remedy.
+//! Invariant: a rule is a pure function from sources to findings, so that its tests need no files; only this
+//! file reads the tree and prints. A finding names the path, the line, the rule and the remedy.
 
 mod arrow;
 mod atomics;
@@ -28,12 +28,12 @@ use source::Source;
 /// The exceptions to the limits of length, relative to the root.
 const RATCHET_PATH: &str = "xtask/tidy-ratchet.txt";
 
-/// One breach of a rule.
+/// One violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// Relative to the root, with `/` between its parts.
+    /// The path relative to the root, with `/` between its parts.
     pub path: String,
-    /// The first line is 1.
+    /// The number of the line, from 1.
     pub line: usize,
     pub rule: &'static str,
     pub message: String,
@@ -52,6 +52,9 @@ pub fn run() -> Result<()> {
     let ratchet = read(&root.join(RATCHET_PATH))?;
 
     let mut findings = check(&paths, &sources, &ratchet);
+    for path in paths.iter().filter(|path| path.ends_with(".md")) {
+        findings.extend(words::check_guide(path, &read(&root.join(path))?));
+    }
     findings.extend(arrow::check(root, &workspace::metadata()?.packages));
     findings.sort();
     for Finding { path, line, rule, message } in &findings {
@@ -64,7 +67,7 @@ pub fn run() -> Result<()> {
     bail!("findings of tidy, listed above: {}", findings.len())
 }
 
-/// The findings of all rules that look at files.
+/// The findings of all rules that examine files.
 fn check(paths: &[String], sources: &[Source], ratchet: &str) -> Vec<Finding> {
     let mut findings = name::check(paths);
     findings.extend(folder::check(paths));
@@ -83,7 +86,7 @@ fn check(paths: &[String], sources: &[Source], ratchet: &str) -> Vec<Finding> {
     findings
 }
 
-/// Every file below `root` but hidden ones and what cargo built, relative to it and sorted.
+/// Every file below `root`, except hidden files and build outputs, relative to it and sorted.
 fn tree(root: &Path) -> Result<Vec<String>> {
     let mut paths = Vec::new();
     let mut folders = vec![PathBuf::new()];

@@ -1,9 +1,9 @@
 //! `cargo xtask tsan`: jobs of threads, and OpenSHMEM programs with threads, under ThreadSanitizer.
 //!
-//! Invariant: what it runs of `pelago` are the tests of PEs as threads over mapped memory, where two threads
-//! really access the same words. The sanitizer needs a nightly compiler, so this is part of neither tier of
-//! tests. Fences, which it does not model, are stood in for by the order of the words themselves (`cfg(tsan)`
-//! in `fabric/src/copy.rs`): that the fences are there is for the litmus tests and the loom models to show.
+//! Invariant: of `pelago`, it runs the tests with PEs as threads over mapped memory, where two threads access
+//! the same words. The sanitizer needs a nightly compiler, so this command is part of neither tier of tests.
+//! The sanitizer does not model fences; with `cfg(tsan)`, the accesses themselves are ordered instead
+//! (`fabric/src/copy.rs`), and the litmus tests and the loom models check the fences.
 
 mod programs;
 mod standard_library;
@@ -15,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::workspace::{OPTIONAL, metadata};
 
-/// The modules of the three test programs whose jobs of threads run.
+/// The modules of the three test programs whose jobs of threads are run.
 const MODULES: [&str; 15] = [
     "alloc::",
     "am::",
@@ -33,7 +33,7 @@ const MODULES: [&str; 15] = [
     "threads::",
     "vis::",
 ];
-/// The kinds of jobs that are not run: processes, simulations, whose threads take turns, and those over the
+/// The kinds of jobs that are not run: processes; simulations, whose threads take turns; and jobs over the
 /// fake libfabric.
 const OTHER_KINDS: [&str; 8] = [
     "::sim",
@@ -45,8 +45,8 @@ const OTHER_KINDS: [&str; 8] = [
     "litmus::",
     "what_is_quiet_has_arrived",
 ];
-/// What is not run: in all but the last, all PEs put the same bytes to one place, on purpose; the last puts
-/// its flags as slices, which move by memcpy.
+/// Tests that are not run: in all but the last, all PEs put the same bytes to one place on purpose; the last
+/// puts its flags as slices, which are copied by memcpy.
 const RACES_ON_PURPOSE: [&str; 6] = [
     "any_is_fair",
     "counters_count_when_they_are_on_and_only_then",
@@ -83,8 +83,8 @@ fn run_tests(folder: &Path, wraps: &[String], options: &str) -> Result<()> {
     Ok(())
 }
 
-/// Cargo of the nightly compiler, instrumenting all but the standard library. Generic functions of that one
-/// are compiled anew, instrumented, instead of taken from it.
+/// Cargo of the nightly compiler, which instruments all code but the standard library. Generic functions of
+/// the standard library are instantiated and instrumented in the crates that use them.
 fn cargo(folder: &Path, wraps: &[String]) -> Command {
     let mut flags = vec![
         "-Zsanitizer=thread",
@@ -103,7 +103,7 @@ fn cargo(folder: &Path, wraps: &[String]) -> Command {
 fn nightly(program: &str) -> Command {
     let mut command = Command::new(program);
     command.arg("+nightly");
-    // The compiler that runs this command must not stand in for the nightly one.
+    // Removes the variables that would select the compiler of this command instead of the nightly one.
     for variable in ["RUSTUP_TOOLCHAIN", "CARGO", "RUSTC", "RUSTDOC"] {
         command.env_remove(variable);
     }

@@ -1,6 +1,6 @@
 //! The workspace, as cargo describes it: its root, its packages, and how to call cargo in it.
 //!
-//! Invariant: what cargo knows is asked of cargo and never parsed again from a manifest.
+//! Invariant: information about packages comes from `cargo metadata` and is never parsed from a manifest.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-/// Features that users may leave out; lints are checked without, everything else with them.
+/// Optional features; lints run without them, everything else with them.
 pub const OPTIONAL: &str = "pelago/serde";
 
-/// What `cargo metadata` says, as far as it is of use here.
+/// The fields of `cargo metadata` that are used here.
 #[derive(Deserialize)]
 pub struct Metadata {
     pub packages: Vec<Package>,
@@ -23,13 +23,13 @@ pub struct Metadata {
 #[derive(Deserialize)]
 pub struct Package {
     pub name: String,
-    /// The features by name; what each enables is of no interest.
+    /// The features by name; the values are not used.
     pub features: BTreeMap<String, Vec<String>>,
     pub dependencies: Vec<Dependency>,
     pub manifest_path: PathBuf,
 }
 
-/// One dependency of any kind: normal, of tests, of the build.
+/// One dependency of any kind: normal, for tests or for the build.
 #[derive(Deserialize)]
 pub struct Dependency {
     pub name: String,
@@ -41,14 +41,14 @@ pub fn root() -> &'static Path {
     manifest.parent().unwrap_or(manifest)
 }
 
-/// A call of cargo in the root folder: the cargo that called us, if one did.
+/// A cargo command in the root folder, by the cargo that runs this program, if there is one.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
     command
 }
 
-/// The members of the workspace and where it is built.
+/// The members of the workspace and its target folder.
 pub fn metadata() -> Result<Metadata> {
     let output = cargo(&["metadata", "--format-version", "1", "--no-deps"])
         .output()
@@ -56,16 +56,16 @@ pub fn metadata() -> Result<Metadata> {
     if !output.status.success() {
         bail!("cargo metadata failed:\n{}", String::from_utf8_lossy(&output.stderr));
     }
-    serde_json::from_slice(&output.stdout).context("cannot read the answer of cargo metadata")
+    serde_json::from_slice(&output.stdout).context("cannot read the output of cargo metadata")
 }
 
-/// Runs a program; its standard output.
+/// Runs a program; returns its standard output.
 pub fn output_of(command: &mut Command) -> Result<String> {
     let program = Path::new(command.get_program()).display().to_string();
     let output = command.output().with_context(|| format!("cannot start {program}"))?;
     let errors = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
-    String::from_utf8(output.stdout).with_context(|| format!("{program} printed what is no text"))
+    String::from_utf8(output.stdout).with_context(|| format!("{program} printed invalid UTF-8"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The memory of bandwidth measurements: a private region of PE 0 and a symmetric one, of which PE 1's part
-//! is read and written. Invariant: every page is touched before anything is timed, and both regions start at
-//! a page, so that the alignment of a transfer is its own.
+//! is read and written. Invariant: every page is touched before a measurement, and both regions start at a
+//! page boundary, so that the alignment of a transfer depends only on its offset.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -10,9 +10,9 @@ use pelago::prelude::*;
 
 const PAGE_BYTES: usize = 4096;
 const WORD_BYTES: usize = size_of::<u64>();
-/// Size of the last-level cache where the system does not say.
+/// The assumed size of the last-level cache if the system does not report it.
 const LAST_CACHE_BYTES_FALLBACK: usize = 32 << 20;
-/// The least that a region of the memory measurements takes.
+/// The minimum size of a region of the memory measurements.
 const MEMORY_REGION_BYTES_MIN: usize = 64 << 20;
 
 /// Both regions.
@@ -23,7 +23,7 @@ pub struct Buffers<'w> {
 }
 
 impl<'w> Buffers<'w> {
-    /// Collective: regions of `bytes`, all pages touched.
+    /// Collective: allocates regions of `bytes` bytes, and touches all pages.
     ///
     /// # Errors
     /// If the symmetric heap has no such block.
@@ -38,7 +38,7 @@ impl<'w> Buffers<'w> {
     }
 }
 
-/// Words that start at a page.
+/// Words that start at a page boundary.
 pub struct Private {
     words: Vec<u64>,
     start: usize,
@@ -47,7 +47,7 @@ pub struct Private {
 
 impl Private {
     fn new(len: usize) -> Self {
-        // Ones, as the system would lend one page of zeros for all.
+        // Ones, because the system could map all pages of zeros to one page.
         let words = vec![1; len + PAGE_BYTES / WORD_BYTES];
         let start = words.as_ptr().align_offset(PAGE_BYTES);
         Private { words, start, len }
@@ -62,8 +62,8 @@ impl Private {
     }
 }
 
-/// Where transfers of equal length start: each after the one before, and from the beginning when the region
-/// is used up. A region of one transfer is used again and again.
+/// The start positions of transfers of equal length: each follows the previous one, and the sequence restarts
+/// at the end of the region. A region of one transfer is used repeatedly.
 #[derive(Debug)]
 pub struct Rotation {
     step: usize,
@@ -95,27 +95,27 @@ pub fn largest(sizes: &[usize]) -> usize {
 /// Reads a size in bytes that is a number of words.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is not such a size.
 pub fn transfer_bytes(text: &str) -> Result<usize, String> {
     let bytes = text.parse::<usize>().ok().filter(|bytes| *bytes > 0 && bytes.is_multiple_of(WORD_BYTES));
     bytes.ok_or_else(|| "this is not a number of bytes that is a multiple of 8".to_owned())
 }
 
-/// Bytes of each region that make a measurement one of memory: two such regions hold twice what the last
-/// cache does, or more. `None` if the symmetric heap has no room for that.
+/// The size of each region, in bytes, for measurements of memory: two such regions have at least twice the
+/// size of the last-level cache. `None` if the symmetric heap has no room for that.
 pub fn memory_region_bytes(world: &World) -> Option<usize> {
     let bytes = last_cache_bytes().unwrap_or(LAST_CACHE_BYTES_FALLBACK).max(MEMORY_REGION_BYTES_MIN);
     (bytes <= world.heap_largest_free_bytes() / 2).then_some(bytes)
 }
 
-/// The largest cache that the first processor has a share in, as the system tells.
+/// The size of the largest cache of the first processor, as the system reports it.
 fn last_cache_bytes() -> Option<usize> {
     let caches = fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
     let size = |cache: fs::DirEntry| cache_bytes(&fs::read_to_string(cache.path().join("size")).ok()?);
     caches.flatten().filter_map(size).max()
 }
 
-/// Reads `32768K`.
+/// Parses a size such as `32768K`.
 fn cache_bytes(text: &str) -> Option<usize> {
     text.trim().strip_suffix('K')?.parse::<usize>().ok()?.checked_mul(1 << 10)
 }

@@ -1,12 +1,11 @@
-//! Line charts as SVG, for pages that stand alone. Invariant: a chart is one `<svg>` element with balanced
-//! tags, all text escaped, without scripts, styles from elsewhere or links; a pointer that rests on a mark
-//! shows its note.
+//! Line charts as SVG, for self-contained pages. Invariant: a chart is one `<svg>` element with balanced tags
+//! and escaped text, without scripts, external styles or links; a mark has its note as a tooltip.
 
 use std::fmt::{self, Write};
 
 /// A chart with its axes and lines.
 pub struct Chart {
-    /// What is shown.
+    /// The title.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
@@ -20,11 +19,11 @@ pub struct Chart {
 pub struct Axis {
     /// Quantity and unit.
     pub label: &'static str,
-    /// How values are placed and marked.
+    /// The scale.
     pub scale: Scale,
 }
 
-/// How values are placed on an axis, and where it has marks.
+/// The scale of an axis, and its marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Logarithmic, marked at powers of two, in bytes.
@@ -45,13 +44,13 @@ pub struct Series {
     pub name: String,
     /// An SVG colour.
     pub colour: &'static str,
-    /// How it is drawn.
+    /// The style of the line.
     pub line: Line,
-    /// Its points from left to right, positive where an axis is logarithmic.
+    /// Its points from left to right, which are positive on a logarithmic axis.
     pub points: Vec<Point>,
 }
 
-/// How a line is drawn.
+/// The style of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
     /// Thin, with marks.
@@ -66,19 +65,19 @@ pub enum Line {
 
 /// A point of a line.
 pub struct Point {
-    /// Where on the horizontal axis.
+    /// The position on the horizontal axis.
     pub x: f64,
-    /// Where on the vertical axis.
+    /// The position on the vertical axis.
     pub y: f64,
-    /// What a pointer on it reads.
+    /// The text of the tooltip.
     pub note: String,
 }
 
 const WIDTH: f64 = 940.0;
 const HEIGHT: f64 = 400.0;
-/// The field of the lines: left, right, top, bottom.
+/// The area of the lines: left, right, top, bottom.
 const FIELD: [f64; 4] = [70.0, 690.0, 44.0, 344.0];
-/// About as many marks fit on an axis.
+/// The approximate maximum number of marks on an axis.
 const MARKS_MAX: usize = 11;
 
 impl fmt::Display for Chart {
@@ -206,7 +205,7 @@ impl Span {
         Span { scale, low, high }
     }
 
-    /// Where the value stands, from 0 to 1.
+    /// The relative position of the value, from 0 to 1.
     fn share(&self, value: f64) -> f64 {
         match self.scale {
             Scale::Bytes | Scale::Doublings | Scale::Decades => {
@@ -224,7 +223,7 @@ impl Span {
         FIELD[3] - self.share(value) * (FIELD[3] - FIELD[2])
     }
 
-    /// The marks of the axis, with what stands at them.
+    /// The marks of the axis, with their texts.
     fn marks(&self) -> Vec<(f64, String)> {
         let number = |value: f64| (value, format!("{}", (value * 1e6).round() / 1e6));
         match self.scale {
@@ -271,12 +270,12 @@ fn round_numbers(start: f64) -> impl Iterator<Item = f64> {
     (first..first + 40).flat_map(|decade| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(decade)))
 }
 
-/// A round distance of marks, so that four to ten of them lead up to `most`.
+/// A round distance of marks, such that four to ten of them reach `most`.
 fn step(most: f64) -> f64 {
     round_numbers(most / 100.0).find(|step| most / step < 8.0).unwrap_or(most)
 }
 
-/// Text for an element or an attribute.
+/// Escapes text for an element or an attribute.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -285,8 +284,8 @@ pub fn escape(text: &str) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// Panics unless every tag of the markup is closed where it should be; answers the names of all elements.
-    /// `void` elements have no end.
+    /// Panics unless every tag of the markup is closed in the right order; returns the names of all elements.
+    /// `void` elements have no end tag.
     pub fn assert_balanced<'a>(markup: &'a str, void: &[&str]) -> Vec<&'a str> {
         let (mut open, mut names, mut rest) = (Vec::new(), Vec::new(), markup);
         while let Some(start) = rest.find('<') {

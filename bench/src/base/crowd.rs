@@ -1,7 +1,7 @@
-//! A crowd: members, PEs or threads of one, that do the same at the same time. Invariant: what is counted was
-//! done while all members were at work. Who comes early works uncounted until all have come, and who is done
-//! works on until all are. A member at work may still lack a core; so each tells when it was counted, and
-//! counts that do not overlap are made again.
+//! A crowd: PEs, or threads of one PE, that run the same operation at the same time. Invariant: operations
+//! are counted only while all members are running. A member that arrives early works uncounted until all have
+//! arrived, and a member that is done continues until all are done. A running member may still be without a
+//! core; so each reports the time of its count, and counts that do not overlap are repeated.
 
 use std::cell::Cell;
 use std::thread;
@@ -13,45 +13,44 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::ensemble::Leader;
 
-/// The PE whose words the members meet at.
+/// The PE that has the synchronisation words of the members.
 pub const HOST: Pe = 0;
-/// How many have come, in all meetings so far.
+/// The index of the number of members that have arrived, in all meetings so far.
 const COME: usize = 0;
-/// How many are done, on a cache line of its own.
+/// The index of the number of members that are done, on a separate cache line.
 const DONE: usize = 16;
-/// What a batch has to take, so that to look at the clock after it does not weigh.
+/// The minimum time of a batch, so that reading the clock after it is negligible.
 const BATCH: Duration = Duration::from_micros(5);
-/// Longer batches need not be, however little they take.
+/// The maximum number of operations of a batch.
 const BATCH_COUNT_MAX: u64 = 1 << 20;
-/// Who has waited so long for the others says so and ends.
+/// The time limit of waits for other members.
 const LIMIT: Duration = Duration::from_secs(60);
-/// What a member of a meeting reports: operations, and start and length of the count in nanoseconds.
+/// The words of a member's report: operations, and start and length of the count in nanoseconds.
 const REPORT_WORDS: usize = 3;
-/// How often counts are made in the hope that they overlap; where the cores are busy with other things, they
-/// may not.
+/// The maximum number of repetitions until counts overlap; on busy cores they may not.
 const TRIES: usize = 8;
 
-/// The words at which the members meet.
+/// The synchronisation words of the members.
 pub struct Crowd<'w> {
     words: Symmetric<'w, u64>,
 }
 
-/// What one member has done, and when.
+/// The work of one member, and its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     pub operations: u64,
-    /// By the node's clock.
+    /// The start of the count, by the node's clock.
     pub start_ns: u64,
     pub elapsed_ns: u64,
 }
 
 impl Share {
-    /// Nanoseconds an operation.
+    /// The nanoseconds per operation.
     pub fn latency_ns(self) -> f64 {
         self.elapsed_ns as f64 / self.operations as f64
     }
 
-    /// Operations a second.
+    /// The operations per second.
     pub fn rate(self) -> f64 {
         self.operations as f64 * 1e9 / self.elapsed_ns as f64
     }
@@ -61,7 +60,7 @@ impl Share {
     }
 }
 
-/// Operations a second of all members together, from the first start to the last end.
+/// The operations per second of all members, from the first start to the last end.
 pub fn rate_of_all(shares: &[Share]) -> f64 {
     let first_ns = shares.iter().map(|share| share.start_ns).min().unwrap_or(0);
     let last_ns = shares.iter().map(|share| share.end_ns()).max().unwrap_or(0);
@@ -69,13 +68,13 @@ pub fn rate_of_all(shares: &[Share]) -> f64 {
     operations as f64 * 1e9 / (last_ns - first_ns) as f64
 }
 
-/// The rate of the slowest member, as a part of the fastest one's.
+/// The ratio of the rates of the slowest and the fastest member.
 pub fn fairness(shares: &[Share]) -> f64 {
     let rates = || shares.iter().map(|share| share.rate());
     rates().fold(f64::INFINITY, f64::min) / rates().fold(0.0, f64::max)
 }
 
-/// Whether all were counted at the same time for at least half of the shortest count.
+/// Whether all counts overlap for at least half of the shortest one.
 fn overlap(shares: &[Share]) -> bool {
     let last_start_ns = shares.iter().map(|share| share.start_ns).max().unwrap_or(0);
     let first_end_ns = shares.iter().map(|share| share.end_ns()).min().unwrap_or(0);
@@ -83,10 +82,10 @@ fn overlap(shares: &[Share]) -> bool {
     first_end_ns.saturating_sub(last_start_ns) * 2 >= least_ns
 }
 
-/// Counts again until the members were counted at the same time, or the tries are spent.
+/// Repeats the count until the counts of the members overlap, or the maximum number of tries is reached.
 ///
 /// # Errors
-/// Those of `count`.
+/// Errors of `count`.
 pub fn together(mut count: impl FnMut() -> Result<Vec<Share>>) -> Result<Vec<Share>> {
     let mut shares = count()?;
     for _ in 1..TRIES {
@@ -107,12 +106,12 @@ impl<'w> Crowd<'w> {
         Ok(Crowd { words: world.alloc_zeroed(2 * DONE)? })
     }
 
-    /// Works, as one member: `batch` does as many operations as it is told. Those of `window` are counted,
-    /// and told to `report` before this member says that it is done. All have come when there were `members`
-    /// in all meetings so far, this one included.
+    /// Runs one member: `batch` runs the given number of operations. The operations within `window` are
+    /// counted, and passed to `report` before this member reports that it is done. All have arrived when
+    /// `members` have arrived in all meetings so far, including this one.
     ///
     /// # Errors
-    /// Those of `batch` and `report`.
+    /// Errors of `batch` and `report`.
     pub fn work(
         &self,
         members: u64,
@@ -124,14 +123,14 @@ impl<'w> Crowd<'w> {
         let mut batch_count = 1;
         let since = Instant::now();
         loop {
-            // The better of two, so that an interruption does not pass for a long batch.
+            // The minimum of two, so that an interruption is not mistaken for a long batch.
             let took = time(&mut batch, batch_count)?.min(time(&mut batch, batch_count)?);
             if took < BATCH.min(window) && batch_count < BATCH_COUNT_MAX {
                 batch_count *= 2;
             } else if self.have_all(COME, members, since)? {
                 break;
             } else {
-                // Nobody counts yet, and whoever has not come may need this core for it.
+                // The count has not begun, and a member that has not arrived may need this core.
                 thread::yield_now();
             }
         }
@@ -145,7 +144,7 @@ impl<'w> Crowd<'w> {
         Ok(())
     }
 
-    /// On the host, which is none of the members: waits until all are done, in all meetings so far.
+    /// On the host, which is not a member: waits until all members are done, in all meetings so far.
     pub fn await_all(&self, members: u64) {
         self.words.local().wait_until(DONE, |done| done >= members);
     }
@@ -161,7 +160,7 @@ impl<'w> Crowd<'w> {
     }
 }
 
-/// Counts what is done in the window.
+/// Counts the operations within the window.
 fn count(
     batch: &mut impl FnMut(u64) -> pelago::Result<()>,
     batch_count: u64,
@@ -179,11 +178,11 @@ fn count(
     }
 }
 
-/// What a clock of the system tells: `Monotonic` is the same for all processes of a node, `ThreadCPUTime` the
-/// time on a core that the calling thread has had.
+/// Reads a clock of the system: `Monotonic` is the same for all processes of a node, `ThreadCPUTime` is the
+/// CPU time of the calling thread.
 pub fn time_of(clock: ClockId) -> Duration {
     let time = clock_gettime(clock);
-    // The system keeps both within their ranges.
+    // The system guarantees the ranges of both values.
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
@@ -197,8 +196,8 @@ fn time(batch: &mut impl FnMut(u64) -> pelago::Result<()>, count: u64) -> pelago
     Ok(start.elapsed())
 }
 
-/// Meetings of PEs whose shares come to PE 0, which leads. Invariant: all members of a meeting, and PE 0,
-/// take part in all meetings of the same account, in the same order.
+/// Meetings of PEs that report their shares to PE 0, which leads. Invariant: all members of a meeting, and PE
+/// 0, take part in all meetings of the same value, in the same order.
 pub struct Meetings<'w> {
     members: usize,
     crowd: Crowd<'w>,
@@ -219,7 +218,7 @@ impl<'w> Meetings<'w> {
     /// Takes part in the next meeting as this member: see [`Crowd::work`].
     ///
     /// # Errors
-    /// Those of `batch`.
+    /// Errors of `batch`.
     pub fn work(
         &self,
         member: usize,
@@ -232,15 +231,16 @@ impl<'w> Meetings<'w> {
         })
     }
 
-    /// PE 0 waits, and serves the others, until all members of the next meeting are done.
+    /// PE 0 waits, and makes progress for the others, until all members of the next meeting are done.
     pub fn attend(&self) {
         self.crowd.await_all(self.members_so_far());
     }
 
-    /// On PE 0, what the members have done in a meeting of this length, which is the part of this number.
+    /// On PE 0: runs the part of this number as a meeting of this length, and returns the shares of the
+    /// members.
     ///
     /// # Errors
-    /// Those of the part.
+    /// Errors of the part.
     pub fn sample(
         &self,
         leader: &mut Leader<'_, '_, '_>,
@@ -259,7 +259,7 @@ impl<'w> Meetings<'w> {
         self.reports.local().to_vec().chunks_exact(REPORT_WORDS).map(share).collect()
     }
 
-    /// Members of all meetings, the next one included.
+    /// The number of members of all meetings, including the next one.
     fn members_so_far(&self) -> u64 {
         self.held.set(self.held.get() + 1);
         self.held.get() * self.members as u64
@@ -278,7 +278,7 @@ mod tests {
         }
     }
 
-    /// Each member looks, when it has been counted, whether all have come and none has gone.
+    /// After its count, each member checks that all have arrived and none has left.
     #[test]
     fn only_what_all_do_at_the_same_time_is_counted() {
         const MEMBERS: u64 = 4;

@@ -1,33 +1,33 @@
-//! How much is measured: blocks of operations, each long enough for the clock and short enough to fit between
-//! two interruptions. Invariant: a block's number of operations is found by running it, never assumed.
+//! The effort of a measurement: blocks of operations, each long enough for the clock and short enough to fit
+//! between two interruptions. Invariant: the number of operations of a block is calibrated, never assumed.
 
 use std::time::{Duration, Instant};
 
 use clap::Args;
 
-/// At least so many blocks of a long operation, where options say how much is measured.
+/// The minimum number of blocks of a long operation, if options set the effort.
 const BLOCKS_MIN: usize = 5;
 
-/// How long blocks are and how many are measured.
+/// The length and the number of blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// About the time of a block.
+    /// The approximate time of a block.
     pub block: Duration,
-    /// At least so many blocks.
+    /// The minimum number of blocks.
     pub blocks_min: usize,
-    /// At most so many blocks.
+    /// The maximum number of blocks.
     pub blocks_max: usize,
-    /// Between the two, as many as fit into this time for each of the parts that take turns.
+    /// The time for the blocks of each part, which determines their number between the two limits.
     pub budget: Duration,
 }
 
-/// How much is to be measured, where it is said.
+/// The options of the effort.
 #[derive(Clone, Debug, Default, Args)]
 pub struct EffortOptions {
-    /// About the time of a block, in microseconds
+    /// Approximate time of a block, in microseconds
     #[arg(long)]
     pub block_us: Option<u64>,
-    /// Most blocks of a measurement
+    /// Maximum number of blocks of a measurement
     #[arg(long)]
     pub blocks: Option<usize>,
     /// Time for the blocks of a measurement, in milliseconds
@@ -36,7 +36,7 @@ pub struct EffortOptions {
 }
 
 impl EffortOptions {
-    /// What is said in place of `usual`.
+    /// The effort of the options, with the defaults of `usual`.
     pub fn effort(&self, usual: Effort) -> Effort {
         Effort {
             block: self.block_us.map_or(usual.block, Duration::from_micros),
@@ -48,8 +48,8 @@ impl EffortOptions {
 }
 
 impl Effort {
-    /// What suits so many members on so many cores: where they share cores, a block must outlast many turns
-    /// of the scheduler.
+    /// The effort for this number of members and cores: if members share cores, a block must last for many
+    /// time slices of the scheduler.
     pub fn among(members: usize, cores: usize) -> Self {
         let (block_us, blocks_min) = if members > cores { (5_000, 11) } else { (100, 21) };
         Effort {
@@ -60,13 +60,12 @@ impl Effort {
         }
     }
 
-    /// As little as shows that everything works.
+    /// The minimum effort, for tests.
     pub fn quick() -> Self {
         Effort { block: Duration::from_micros(20), blocks_min: 2, blocks_max: 2, budget: Duration::ZERO }
     }
 
-    /// The time in which so many members of a crowd are counted: each gets a block's time of a core, and
-    /// more.
+    /// The time of a count of a crowd: each of its members gets a core for at least the time of a block.
     pub fn crowd_window(self, members: usize, cores: usize) -> Duration {
         self.block * 2 * members.div_ceil(cores) as u32
     }
@@ -74,13 +73,13 @@ impl Effort {
     /// The operations that fill a block, given how long `run` takes for a number of them.
     ///
     /// # Errors
-    /// Those of `run`.
+    /// Errors of `run`.
     pub fn calibrate<E>(self, mut run: impl FnMut(u64) -> Result<Duration, E>) -> Result<u64, E> {
-        // Cold code and cold memory are not the measure.
+        // Warms up code and memory.
         run(1)?;
         let mut count = 1;
         loop {
-            // The better of two, so that one interruption does not make all blocks too short.
+            // The minimum of two, so that one interruption does not make all blocks too short.
             let elapsed = run(count)?.min(run(count)?);
             if elapsed * 2 >= self.block {
                 return Ok(count);
@@ -93,7 +92,7 @@ impl Effort {
     /// Calls `measure` for each round of blocks, of `parts` parts each, that the effort allows.
     ///
     /// # Errors
-    /// Those of `measure`.
+    /// Errors of `measure`.
     pub fn repeat<E>(self, parts: usize, mut measure: impl FnMut() -> Result<(), E>) -> Result<(), E> {
         let end = Instant::now() + self.budget * parts as u32;
         for block in 0..self.blocks_max {
@@ -115,8 +114,8 @@ mod tests {
     const EFFORT: Effort =
         Effort { block: Duration::from_micros(100), blocks_min: 3, blocks_max: 5, budget: Duration::ZERO };
 
-    /// The time of a block of calibrated length if an operation takes `operation_ns`, with `cold_ns` more for
-    /// the first run; by a clock that only the operations move.
+    /// The time of a block of calibrated length if an operation takes `operation_ns`, and the first run
+    /// `cold_ns` more; by a simulated clock that only the operations advance.
     fn block_ns(operation_ns: u64, cold_ns: u64) -> u64 {
         let mut cold_ns = cold_ns;
         let Ok(count) = EFFORT.calibrate(|count| {

@@ -1,5 +1,5 @@
-//! The PEs of a benchmark as an ensemble: PE 0 leads and keeps the time, the others play the part that it
-//! calls for, as often as it says. Invariant: all PEs hold the same parts in the same order, and every block
+//! The PEs of a benchmark: PE 0 leads and measures the time; the others run the part that it names, for the
+//! given number of operations. Invariant: all PEs have the same parts in the same order, and every block
 //! begins with a barrier; a PE that waits for the next block does not sleep, so that no put has to wake it.
 
 use std::thread;
@@ -8,20 +8,20 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use pelago::prelude::*;
 
-/// What a PE does when a block of so many operations is called for.
+/// The function that runs a block of the given number of operations on a PE.
 pub type Part<'a> = Box<dyn FnMut(u64) -> pelago::Result<()> + 'a>;
 
-/// A PE that has not been called for so long may go to sleep.
+/// How long a PE without an order stays awake.
 const AWAKE: Duration = Duration::from_secs(1);
-/// Looks at the order between two looks at the clock.
+/// The number of checks for an order between two readings of the clock.
 const LOOKS_PER_CLOCK: u32 = 32;
 
-/// Words of an order: its number, the part, the count of operations.
+/// The words of an order: its number, the part, the count of operations.
 const ORDER_WORDS: usize = 3;
-/// In place of a part: there is nothing more to do.
+/// In place of a part: the end of the benchmark.
 const END: u64 = u64::MAX;
 
-/// The part of a PE that has nothing to do in a block.
+/// The part of an idle PE.
 pub fn rest<'a>() -> Part<'a> {
     Box::new(|_| Ok(()))
 }
@@ -31,11 +31,11 @@ pub fn only_first<'a>(world: &World, part: impl FnMut(u64) -> pelago::Result<()>
     if world.my_pe() == 0 { Box::new(part) } else { rest() }
 }
 
-/// Collective: runs `lead` on PE 0, with the other PEs at its command until it returns; its value on PE 0,
-/// `None` elsewhere.
+/// Collective: runs `lead` on PE 0, while the other PEs execute its orders. Returns the value of `lead` on PE
+/// 0, `None` elsewhere.
 ///
 /// # Errors
-/// Those of `lead`, the parts, and the allocation of a few words.
+/// Errors of `lead`, the parts, and the allocation of a few words.
 pub fn conduct<R>(
     world: &World,
     parts: &mut [Part<'_>],
@@ -53,7 +53,7 @@ pub fn conduct<R>(
     outcome.map(Some)
 }
 
-/// PE 0, which says what comes next.
+/// The handle of PE 0, which gives the orders.
 pub struct Leader<'a, 'w, 'p> {
     world: &'w World,
     orders: &'a Symmetric<'w, u64>,
@@ -62,11 +62,12 @@ pub struct Leader<'a, 'w, 'p> {
 }
 
 impl Leader<'_, '_, '_> {
-    /// All PEs play `part`, `count` operations long; how long it took PE 0. The clock starts when what the
-    /// barrier has started is complete as well: over a net its last signals are still under way after it.
+    /// All PEs run `part` with `count` operations; returns the time on PE 0. The clock starts when the
+    /// operations of the barrier are complete, because over a network its last signals are still in flight
+    /// when it returns.
     ///
     /// # Errors
-    /// Those of the part.
+    /// Errors of the part.
     pub fn play(&mut self, part: usize, count: u64) -> Result<Duration> {
         self.call(part as u64, count)?;
         self.world.barrier();
@@ -76,10 +77,10 @@ impl Leader<'_, '_, '_> {
         Ok(start.elapsed())
     }
 
-    /// As [`play`](Leader::play), in nanoseconds an operation.
+    /// As [`play`](Leader::play), in nanoseconds per operation.
     ///
     /// # Errors
-    /// Those of the part.
+    /// Errors of the part.
     pub fn play_ns(&mut self, part: usize, count: u64) -> Result<f64> {
         Ok(self.play(part, count)?.as_secs_f64() * 1e9 / count as f64)
     }
@@ -91,7 +92,7 @@ impl Leader<'_, '_, '_> {
             self.world.fence();
             self.orders.p(pe, 0, self.sequence)?;
         }
-        // Rings those that have gone to sleep after all.
+        // Wakes PEs that have gone to sleep.
         self.world.fence();
         Ok(())
     }
@@ -118,11 +119,11 @@ fn await_order(world: &World, orders: &Symmetric<'_, u64>, sequence: u64) {
         if is_over || orders.local().get(0) >= sequence {
             break;
         }
-        // Over the net a PE serves the others only in calls.
+        // Over the network a PE makes progress for others only in calls.
         world.progress();
         if is_crowded { thread::yield_now() } else { std::hint::spin_loop() }
     }
-    // Acquires the order; and sleeps, with an eye on the others, if it has not come yet.
+    // Acquires the order; if it has not arrived yet, sleeps and checks the liveness of the other PEs.
     orders.local().wait_until(0, |value| value >= sequence);
 }
 

@@ -1,5 +1,5 @@
-//! Gates: bounds that the runtime keeps, each a ratio to a yardstick of the same run. Invariant: a gate is a
-//! row of its topic's table and nothing else; it passes if the median of its pairs' ratios keeps the bound.
+//! Gates: bounds for the runtime, each on the ratio to a yardstick in the same run. Invariant: a gate is one
+//! row of its topic's table of gates; it passes if the median of its pairs' ratios is within the bound.
 
 use std::fmt;
 use std::io::IsTerminal;
@@ -16,42 +16,43 @@ use super::record::Pair;
 use super::stats::Summary;
 use super::table::Table;
 
-/// Pairs of a gate.
+/// The number of pairs of a gate.
 const PAIRS: usize = 11;
 
-/// A bound and how it is measured.
+/// A bound and its measurement.
 pub struct Gate {
     pub name: &'static str,
-    /// What is compared with what.
+    /// The description of the comparison.
     pub what: &'static str,
     pub bound: Bound,
     pub source: Source,
 }
 
-/// What the ratio is and where it has to be.
+/// The ratio and its bound.
 #[derive(Clone, Copy)]
 pub enum Bound {
-    /// Our rate over the yardstick's, at least so much.
+    /// The minimum ratio of our rate to the yardstick's.
     RateAtLeast(f64),
-    /// Our time over the yardstick's, at most so much.
+    /// The maximum ratio of our time to the yardstick's.
     TimeAtMost(f64),
 }
 use Bound::{RateAtLeast, TimeAtMost};
 
-/// What yields the pairs.
+/// The source of the pairs.
 #[derive(Clone, Copy)]
 pub enum Source {
-    /// The application `perf` on so many PEs, bound if each gets a core: a comparison and its arguments.
+    /// The application `perf` on this number of PEs, bound if each gets a core: a comparison and its
+    /// arguments.
     Perf(usize, &'static [&'static str]),
-    /// A function that measures so many.
+    /// A function that measures this number of pairs.
     Measured(fn(usize) -> anyhow::Result<Vec<Pair>>),
 }
 
-/// Measures the gates of these names, or all if there are none, and says which pass. The exit status is 1 if
-/// one does not.
+/// Measures the gates of these names, or all gates if there are no names, and prints the verdicts. The exit
+/// status is 1 if a gate fails.
 ///
 /// # Errors
-/// A name that is no gate's, fewer than two cores, or a job that fails.
+/// If a name is not that of a gate, if there are fewer than two cores, or if a job fails.
 pub fn judge(gates: &[&'static Gate], names: &[String], json: bool) -> anyhow::Result<ExitCode> {
     let gates = choose(gates, names)?;
     ensure!(
@@ -77,10 +78,10 @@ pub fn judge(gates: &[&'static Gate], names: &[String], json: bool) -> anyhow::R
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The gates of these names, or all if there are none.
+/// The gates of these names, or all gates if there are no names.
 ///
 /// # Errors
-/// A name that is no gate's.
+/// If a name is not that of a gate.
 pub fn choose(gates: &[&'static Gate], names: &[String]) -> anyhow::Result<Vec<&'static Gate>> {
     if names.is_empty() {
         return Ok(gates.to_vec());
@@ -143,7 +144,7 @@ impl fmt::Display for Bound {
     }
 }
 
-/// A gate and what came of it.
+/// A gate and its result.
 #[derive(Serialize)]
 struct Verdict {
     gate: &'static str,

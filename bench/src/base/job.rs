@@ -1,5 +1,5 @@
-//! A job of the application `perf`. Invariant: its lines come back through memory of this process, so that
-//! nothing is left behind, and standard error stays the user's: progress and complaints.
+//! A job of the application `perf`. Invariant: its lines are returned through an anonymous file in memory, so
+//! that no file is left behind, and standard error is for progress and error messages.
 
 use std::fmt;
 use std::fs::File;
@@ -11,7 +11,7 @@ use pelago_boot::{Cause, Failure, JobReport, JobSpec, launch};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::de::DeserializeOwned;
 
-/// A signal to this command while a job of its own ran: the command ends with 128 + the signal.
+/// A signal to this command while its job ran: the command exits with 128 + the signal.
 #[derive(Debug)]
 pub struct Interrupted {
     signal: i32,
@@ -19,7 +19,7 @@ pub struct Interrupted {
 }
 
 impl Interrupted {
-    /// The exit status for it, as shells count.
+    /// The exit status of the signal, as in shells.
     pub fn status(&self) -> u8 {
         u8::try_from(128 + self.signal).unwrap_or(1)
     }
@@ -33,7 +33,7 @@ impl fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// The failure of a job as the error of the command that has started it.
+/// Converts the failure of a job to the error of this command.
 fn error_of(failure: &Failure) -> anyhow::Error {
     match failure.cause {
         Cause::Interrupted(signal) => Interrupted { signal, text: failure.text.clone() }.into(),
@@ -41,8 +41,7 @@ fn error_of(failure: &Failure) -> anyhow::Error {
     }
 }
 
-/// Starts `perf` with these arguments on `pes` PEs, with these variables set in each; the lines of JSON that
-/// it writes.
+/// Runs `perf` with these arguments on `pes` PEs, with these variables set in each; returns its JSON lines.
 ///
 /// # Errors
 /// If the job cannot be started or fails.
@@ -74,7 +73,7 @@ pub fn run(
 ) -> anyhow::Result<()> {
     let this = std::env::current_exe().context("finding the path of this command")?;
     let args = ["app", app].iter().chain(args).map(Into::into).collect();
-    // What is measured are PEs that are processes.
+    // The benchmarks measure PEs that are processes.
     let variables = variables.iter().chain(&[("PELAGO_PES_PER_PROCESS", "1")]);
     let env = variables.map(|(name, value)| (name.into(), value.into())).collect();
     let spec = JobSpec { args, env, bind, ..JobSpec::new(pes, this) };
@@ -89,7 +88,7 @@ pub fn run(
 /// Reads lines of JSON.
 ///
 /// # Errors
-/// If a line is something else.
+/// If a line is not valid.
 pub fn parse<T: DeserializeOwned>(lines: &[String]) -> anyhow::Result<Vec<T>> {
     let read = |line: &String| serde_json::from_str(line).with_context(|| format!("reading {line:?}"));
     lines.iter().map(read).collect()

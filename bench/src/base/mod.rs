@@ -1,5 +1,5 @@
-//! What the topics share: how PEs measure, how jobs and programs of others are started, and how figures are
-//! kept, shown and judged. Invariant: nothing here knows a topic.
+//! The shared code of the topics: measuring on PEs, starting jobs and programs of other libraries, and
+//! storing, showing and checking results. Invariant: this module does not depend on topics.
 
 pub mod buffers;
 pub mod chart;

@@ -1,11 +1,11 @@
-//! Measurements as one HTML page: curves, and the tables below them. Invariant: the page stands alone; it
-//! needs no script and nothing from anywhere else.
+//! Measurements as one HTML page: curves, and the tables below them. Invariant: the page is self-contained;
+//! it needs no script and no other file.
 
 use super::chart::{Axis, Chart, Line, Point, Scale, Series, escape};
 use super::record::Record;
 use super::table::{figure, size};
 
-/// Colours that people with any sight tell apart.
+/// Colours that colour-blind people can distinguish.
 pub const BLUE: &str = "#0072b2";
 pub const ORANGE: &str = "#d55e00";
 pub const GREEN: &str = "#009e73";
@@ -38,14 +38,14 @@ svg .broad { stroke-width: 8; stroke-linecap: round }
 svg .dashed { stroke-dasharray: 6 4 }
 svg .broad.dashed { stroke-dasharray: 12 10; stroke-linecap: butt }";
 
-/// A chart and what is to be said about it.
+/// A chart and its caption.
 pub struct Figure {
     pub chart: Chart,
     pub caption: &'static str,
 }
 
 impl Figure {
-    /// A chart of the lines that there are.
+    /// A chart of the lines that have points.
     pub fn new(
         title: impl Into<String>,
         [x, y]: [Axis; 2],
@@ -57,7 +57,7 @@ impl Figure {
     }
 }
 
-/// What curves run over.
+/// The quantity of the horizontal axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Across {
     Bytes,
@@ -143,7 +143,7 @@ pub mod tests {
     use crate::base::record::tests::record;
     use crate::base::record::{Bench, Label, Operation, Unit};
 
-    /// Panics if a page needs anything from elsewhere.
+    /// Panics if a page refers to another file.
     pub fn assert_stands_alone(page: &str) {
         for outside in ["http", "src=", "href", "url(", "@import", "<script", "<link"] {
             assert!(!page.contains(outside), "the page refers to something else by {outside}");

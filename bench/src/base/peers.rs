@@ -1,8 +1,8 @@
-//! The programs that are compared: how they are built, started and understood.
+//! The programs that are compared: how they are built and started, and how their output is parsed.
 //!
-//! Invariant: all print the same lines. Where every PE has a core they are bound to cores; where not, none
-//! is, and Open MPI is told to yield while it waits, as its documentation advises. MPICH's device (ch4) does
-//! not yield at all.
+//! Invariant: all programs print lines of the same format. If every PE has a core, PEs are bound to cores;
+//! otherwise none is bound, and Open MPI is told to yield while it waits, as its documentation advises.
+//! MPICH's device (ch4) never yields.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::workspace::{cargo, metadata, output_of, root};
 
-/// A library, ours, or what no library can be expected to beat.
+/// A library, this runtime, or a lower bound that no library is expected to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
@@ -37,19 +37,20 @@ pub enum Side {
     /// A raw TCP socket.
     #[value(skip)]
     Socket,
-    /// Plain copies of what an operation writes at a PE, all PEs at the same time, in the process of ours.
+    /// Plain copies of the data of an operation, by all PEs at the same time, in the processes of this
+    /// runtime.
     #[value(skip)]
     Copies,
 }
 
 impl Side {
-    /// All of them, as legends name them.
+    /// All sides, in the order of legends.
     pub const ALL: [Side; 8] = {
         use Side::*;
         [Pelago, OverLibfabric, OpenMpi, Mpich, Oshmem, Libfabric, Socket, Copies]
     };
 
-    /// As tables name it.
+    /// The name in tables.
     pub const fn name(self) -> &'static str {
         match self {
             Side::Pelago => "Pelago",
@@ -63,7 +64,7 @@ impl Side {
         }
     }
 
-    /// Its colour, which people with any sight tell from the others.
+    /// The colour, which colour-blind people can distinguish from the others.
     pub const fn colour(self) -> &'static str {
         match self {
             Side::Pelago => "#0072b2",
@@ -94,7 +95,7 @@ impl Side {
     }
 }
 
-/// What another library takes.
+/// The requirements of another library.
 pub struct Needs {
     pub compiler: &'static str,
     pub launcher: &'static str,
@@ -108,7 +109,7 @@ pub fn folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Builds our command for release.
+/// Builds `pelago` in the release profile.
 pub fn pelago() -> Result<PathBuf> {
     let status = cargo(&["build", "--release", "-p", "pelago-cli"]).status()?;
     ensure!(status.success(), "cannot build pelago: {status}");
@@ -123,7 +124,7 @@ pub fn install(name: &str) -> Result<PathBuf> {
     Ok(prefix)
 }
 
-/// The first of these programs that is in PATH; else what has to be installed.
+/// The first of these programs that is in PATH; the error names the packages to install.
 pub fn tool(names: &[&str], packages: &str) -> Result<PathBuf> {
     let found = find_program(names);
     found.with_context(|| format!("there is no {} here: sudo apt-get install {packages}", names.join(", ")))
@@ -137,7 +138,7 @@ fn find_program(names: &[&str]) -> Option<PathBuf> {
         .find_map(|name| folders.iter().map(|folder| folder.join(name)).find(|program| program.is_file()))
 }
 
-/// Builds the program of a side from a C file of ours (`c/`).
+/// Builds the program of a side from one of our C files (`c/`).
 pub fn compile(compiler: &Path, source: &str, side: &str, libraries: &[&str]) -> Result<PathBuf> {
     let stem = source.split(['_', '.']).next().unwrap_or(source);
     let program = folder()?.join(format!("{stem}-{}", side.replace(' ', "-").to_lowercase()));
@@ -147,7 +148,7 @@ pub fn compile(compiler: &Path, source: &str, side: &str, libraries: &[&str]) ->
     Ok(program)
 }
 
-/// The same by a library's own compiler.
+/// The same with the compiler wrapper of a library.
 pub fn compile_by(side: Side, source: &str, libraries: &[&str]) -> Result<PathBuf> {
     let Some(Needs { compiler, launcher, packages }) = side.needs() else {
         bail!("{} has no compiler", side.name())
@@ -157,7 +158,7 @@ pub fn compile_by(side: Side, source: &str, libraries: &[&str]) -> Result<PathBu
     compile(&tool(&[compiler], packages)?, source, side.name(), libraries).with_context(help)
 }
 
-/// A program, started by a library's launcher with its options.
+/// The command that starts a program by the launcher of a library.
 pub fn launcher(side: Side, pes: usize, is_crowded: bool, program: &Path) -> Result<Command> {
     let Some(Needs { launcher, packages, .. }) = side.needs() else {
         bail!("{} has no launcher", side.name())
@@ -171,7 +172,8 @@ pub fn launcher(side: Side, pes: usize, is_crowded: bool, program: &Path) -> Res
         if is_crowded {
             command.args(["--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]);
         }
-        // Debian's Open MPI and UCX disagree about memory hooks: without this, programs crash at the end.
+        // Debian's Open MPI and UCX have conflicting memory hooks: without this setting, programs crash at
+        // exit.
         command.env("OMPI_MCA_opal_common_ucx_opal_mem_hooks", "0");
         command.env("SHMEM_SYMMETRIC_HEAP_SIZE", "512M");
     }
@@ -179,45 +181,46 @@ pub fn launcher(side: Side, pes: usize, is_crowded: bool, program: &Path) -> Res
     Ok(command)
 }
 
-/// An application of ours or a program, with its arguments, started by our launcher with its options.
+/// The command that starts one of our applications, or a program, with its arguments by `pelago run`.
 pub fn run_of(pelago: &Path, pes: usize, is_crowded: bool, words: &[&str]) -> Command {
     let mut command = Command::new(pelago);
     command.arg("run").args((!is_crowded).then_some("--bind")).args(["-n", &pes.to_string()]).args(words);
     command
 }
 
-/// How long programs measure: where PEs share cores, a block outlasts many turns of the scheduler.
+/// The effort options of the programs: if PEs share cores, a block lasts for many time slices of the
+/// scheduler.
 pub fn effort(is_crowded: bool) -> [&'static str; 6] {
     let [block_us, blocks, budget_ms] = if is_crowded { ["5000", "21", "150"] } else { ["200", "101", "30"] };
     ["--block-us", block_us, "--blocks", blocks, "--budget-ms", budget_ms]
 }
 
-/// One line of a program: nanoseconds of an operation, over the blocks of one run.
+/// One line of a program: the times of an operation in nanoseconds, over the blocks of one run.
 #[derive(Debug, PartialEq, Deserialize)]
 pub struct Printed {
-    /// What was measured of it.
+    /// The kind of the measurement.
     #[serde(default)]
     pub bench: String,
-    /// Which operation.
+    /// The operation.
     pub operation: String,
     /// Bytes of a block.
     pub bytes: usize,
-    /// What it went over, where it is said.
+    /// The fabric, if the line names it.
     pub fabric: Option<String>,
-    /// Blocks, where they are counted.
+    /// The number of blocks, if the line has it.
     pub samples: Option<usize>,
-    /// That of the numbers; once read, nanoseconds.
+    /// The unit of the numbers; after parsing, nanoseconds.
     unit: Option<String>,
     /// The shortest block.
     pub min: f64,
-    /// The middle one.
+    /// The median block.
     pub median: f64,
     #[serde(default)]
     max: f64,
 }
 
 impl Printed {
-    /// Reads a line; in nanoseconds an operation, whatever its unit.
+    /// Parses a line, and converts its numbers to nanoseconds per operation.
     pub fn read(line: &str) -> Result<Printed> {
         let mut printed: Printed =
             serde_json::from_str(line).with_context(|| format!("cannot read {line:?}"))?;
@@ -235,19 +238,19 @@ impl Printed {
         Ok(printed)
     }
 
-    /// Runs a program, and reads its lines.
+    /// Runs a program, and parses its lines.
     pub fn of(command: &mut Command) -> Result<Vec<Printed>> {
         let text = output_of(command)?;
         text.lines().filter(|line| line.starts_with('{')).map(Printed::read).collect()
     }
 
-    /// Whose figures these are, of a run of `side`.
+    /// The side of these results, in a run of `side`.
     pub fn side(&self, side: Side) -> Side {
         if self.bench == "collective-copies" { Side::Copies } else { side }
     }
 
-    /// What the run counts as: where each PE has a core its shortest block, which least of what else the
-    /// machine does has disturbed; else the middle one, as a block may be short by luck of the scheduler.
+    /// The result of the run: if each PE has a core, its shortest block, which other load has disturbed
+    /// least; otherwise the median, because the shortest block depends on the scheduler.
     pub fn figure_ns(&self, pes: usize, cores: usize) -> f64 {
         if pes <= cores { self.min } else { self.median }
     }

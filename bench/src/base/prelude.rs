@@ -1,4 +1,4 @@
-//! What nearly every topic uses.
+//! Imports that nearly every topic uses.
 
 pub use anyhow::Result;
 pub use pelago::prelude::*;

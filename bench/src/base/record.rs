@@ -1,65 +1,65 @@
-//! The lines that the microbenchmarks write: one JSON object each. Invariant: a line says by itself what was
-//! measured, how many PEs there were, and in what unit its numbers are.
+//! The lines that the microbenchmarks write: one JSON object each. Invariant: a line alone names the
+//! measurement, the number of PEs, and the unit of its numbers.
 
 use serde::{Deserialize, Serialize};
 
 use super::stats::Summary;
 
-/// What a measurement is about.
+/// The kind of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bench {
     /// One operation at a time, from PE 0 on PE 1's memory.
     Latency,
-    /// PE 0 puts and raises a flag on PE 1; PE 1 reads what came and acknowledges by a flag on PE 0.
+    /// PE 0 puts data and sets a flag on PE 1; PE 1 reads the data and acknowledges by a flag on PE 0.
     PingAck,
     /// Blocking transfers, one after the other, from PE 0 on PE 1's memory.
     Bandwidth,
     /// Windows of puts in a scope, each completed before the next.
     Flood,
-    /// All PEs meet, again and again.
+    /// Repeated barriers of all PEs.
     Barrier,
-    /// An atomic of PE 0 alone; one that answers gives the operand of the next, one that does not is followed
-    /// by a quiet.
+    /// Atomics of PE 0 alone; the result of a fetching atomic is the operand of the next one, a non-fetching
+    /// one is followed by a quiet.
     AtomicLatency,
-    /// Atomics of PE 0 alone, none of which needs the answer of another.
+    /// Independent atomics of PE 0 alone.
     AtomicRate,
-    /// An atomic of several PEs at the same time, as each of them sees it; as a rate, that of all together.
+    /// Atomics of several PEs at the same time: the latency at each PE, and the rate of all PEs.
     Contention,
-    /// PEs 0 and 1 send each other the same bytes in turn, and read what has come.
+    /// PEs 0 and 1 send each other the same bytes in turn, and read the received data.
     Signal,
     /// PEs 0 and 1 post each other's semaphore in turn.
     SemaphoreRoundTrip,
-    /// PE 0 posts a semaphore of PE 1 again and again, which takes one after the other.
+    /// PE 0 posts a semaphore of PE 1 repeatedly, and PE 1 waits for each post.
     SemaphoreRate,
-    /// As `signal`, where the data are followed by a post, or by what stands beside it.
+    /// As `signal`, but the data are followed by a post or by one of the alternatives.
     MemputSignal,
     /// Windows of non-blocking puts from PE 0 to PE 1, each completed before the next.
     Rate,
-    /// Threads of PE 0 at the same time on PE 1's memory; the rate of all together.
+    /// Threads of PE 0 at the same time on PE 1's memory: the rate of all threads.
     Threads,
     /// Scattered blocks between PE 0 and PE 1's memory, each operation with a quiet.
     Scattered,
-    /// PE 0 sends PE 1 a request, whose handler answers with as much; each when the answer before has come.
+    /// PE 0 sends PE 1 a request, whose handler replies with the same size; each request follows the previous
+    /// reply.
     MessageRoundTrip,
-    /// PE 0 sends PE 1 requests, one after the other, and counts them when PE 1 has executed the last.
+    /// PE 0 sends PE 1 requests, one after the other; the block ends when PE 1 has executed the last.
     MessageFlood,
-    /// The same, and each request is answered with a short message.
+    /// The same, with a short reply to each request.
     MessageFloodAnswered,
-    /// Several PEs send PE 0 requests at the same time: the rate of all together, and the fairness.
+    /// Several PEs send PE 0 requests at the same time: the rate of all PEs, and the fairness.
     MessageSenders,
-    /// PE 0 looks for messages, and there are none.
+    /// PE 0 polls for messages without any.
     MessagePoll,
-    /// A collective operation of all PEs, again and again; each is the root in turn, where there is one.
+    /// Repeated collective operations of all PEs; each PE is the root in turn, if there is a root.
     Collective,
-    /// The same with PE 0 as the root always, which may run ahead of the others.
+    /// The same with PE 0 as the root always; it may run ahead of the others.
     CollectiveFixedRoot,
-    /// What a collective operation must write at a PE, copied from where it lies by that PE, all at the same
-    /// time.
+    /// Copies of the data of a collective operation from the sources, by each PE, all at the same time.
     CollectiveCopies,
 }
 
-/// What was done.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -67,13 +67,13 @@ pub enum Operation {
     PutIssue,
     /// `put`; as a latency, with `quiet`.
     Put,
-    /// `get`; as a latency, each index from the value before, so that no two overlap.
+    /// `get`; as a latency, each index depends on the previous value, so that gets do not overlap.
     Get,
     /// The C library's memcpy between the buffers of the puts.
     PutMemcpy,
     /// The C library's memcpy between the buffers of the gets.
     GetMemcpy,
-    /// There and back again.
+    /// A round trip.
     RoundTrip,
     /// Half a round trip.
     OneWay,
@@ -91,15 +91,15 @@ pub enum Operation {
     Swap,
     /// `atomic_fetch`.
     AtomicFetch,
-    /// `put_signal`, or `signal` where there are no bytes; half a round trip.
+    /// `put_signal`, or `signal` without data; half a round trip.
     PutSignal,
-    /// `put`, `fence`, and `p` of a flag, or the latter alone where there are no bytes; half a round trip.
+    /// `put`, `fence`, and `p` of a flag, or only `p` without data; half a round trip.
     PutFlag,
     /// `memput_signal` and `wait`; half a round trip.
     MemputSignal,
-    /// A short active message; its bytes are those of its arguments.
+    /// A short active message; its size is that of its arguments.
     MessageShort,
-    /// A medium active message without arguments; its bytes are those of its payload, as with a long one.
+    /// A medium active message without arguments; its size is that of its payload, as for a long message.
     MessageMedium,
     /// A long active message without arguments.
     MessageLong,
@@ -115,7 +115,7 @@ pub enum Operation {
     PostFlag,
     /// `put_strided`.
     PutStrided,
-    /// `put_indexed`, the indices in no order.
+    /// `put_indexed`, with unordered indices.
     PutIndexed,
     /// `put_vector`.
     PutVector,
@@ -123,7 +123,7 @@ pub enum Operation {
     PutBlocks,
     /// `get_strided`.
     GetStrided,
-    /// `get_indexed`, the indices in no order.
+    /// `get_indexed`, with unordered indices.
     GetIndexed,
     /// `get_vector`.
     GetVector,
@@ -139,7 +139,7 @@ pub enum Operation {
     AllGather,
     /// `all_to_all`.
     AllToAll,
-    /// `reduce`, a sum, as the next four.
+    /// `reduce` with a sum, like the next four operations.
     Reduce,
     /// `all_reduce`.
     AllReduce,
@@ -151,13 +151,14 @@ pub enum Operation {
     ExclusiveScan,
 }
 
-/// Where the memory is that an operation works on.
+/// The location of the memory of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Place {
-    /// The same two buffers again and again: in the caches, as far as they fit.
+    /// The same two buffers repeatedly: in the caches, as far as they fit.
     Cache,
-    /// Buffers that move on through regions which together are twice the last-level cache or more.
+    /// Buffers that advance through regions, which together have at least twice the size of the last-level
+    /// cache.
     Memory,
     /// A word in PE 0's own memory.
     Own,
@@ -165,72 +166,72 @@ pub enum Place {
     Other,
     /// One word for all PEs or threads.
     OneWord,
-    /// A word each, on cache lines of their own.
+    /// One word for each PE or thread, on separate cache lines.
     WordEach,
 }
 
-/// What an operation is started with.
+/// The object through which an operation is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// The world, in a scope where operations do not wait.
+    /// The world, in a scope in which operations are non-blocking.
     World,
     /// Handles that own their buffers (`put_nb`).
     Handles,
     /// One context.
     Context,
-    /// Several contexts in turn; with threads, one for each.
+    /// Several contexts in turn; with threads, one for each thread.
     Contexts,
 }
 
-/// Unit of a measurement's numbers.
+/// The unit of a measurement's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unit {
-    /// Nanoseconds an operation.
+    /// Nanoseconds per operation.
     #[serde(rename = "ns")]
     Nanoseconds,
-    /// 10^9 bytes a second.
+    /// 10^9 bytes per second.
     #[serde(rename = "GB/s")]
     GigabytesPerSecond,
-    /// 10^6 operations a second.
+    /// 10^6 operations per second.
     #[serde(rename = "M/s")]
     MillionsPerSecond,
-    /// The rate of the slowest PE, as a part of the fastest one's.
+    /// The ratio of the rates of the slowest and the fastest PE.
     #[serde(rename = "slowest/fastest")]
     Fairness,
 }
 
-/// What is measured.
+/// The label of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Label {
-    /// What it is about.
+    /// The kind of the measurement.
     pub bench: Bench,
-    /// What was done.
+    /// The operation.
     pub operation: Operation,
-    /// Bytes that one operation carries, of a collective operation or a scattered one those of a block; for a
-    /// flag or a barrier 0.
+    /// The bytes of one operation, or of a block for a collective or scattered operation; 0 for a flag or a
+    /// barrier.
     pub bytes: usize,
-    /// PEs of the job.
+    /// The number of PEs of the job.
     pub pes: usize,
-    /// Of these, how many do the operation at the same time, if that varies.
+    /// The number of PEs that run the operation at the same time, if it varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contenders: Option<usize>,
-    /// Threads of PE 0 that do the operation at the same time, if that varies.
+    /// The number of threads of PE 0 that run the operation at the same time, if it varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,
-    /// PEs that PE 0's operations go to in turn, if that varies.
+    /// The number of targets of PE 0's operations, if it varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<usize>,
-    /// Operations between two completions, where several are outstanding.
+    /// The number of operations between two completions, if several are outstanding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<usize>,
-    /// Blocks of one operation, if that varies.
+    /// The number of blocks of one operation, if it varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<usize>,
-    /// Where the memory is, if that varies.
+    /// The location of the memory, if it varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// What the operation is started with, if that varies.
+    /// The object through which the operation is started, if it varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<Way>,
 }
@@ -243,27 +244,27 @@ impl Label {
         Label { bench, operation, bytes, pes, contenders, threads, links, window, blocks, place, way }
     }
 
-    /// The same, by so many PEs at the same time.
+    /// The same, by this number of PEs at the same time.
     pub const fn with_contenders(self, contenders: usize) -> Self {
         Label { contenders: Some(contenders), ..self }
     }
 
-    /// The same, by so many threads at the same time.
+    /// The same, by this number of threads at the same time.
     pub const fn with_threads(self, threads: usize) -> Self {
         Label { threads: Some(threads), ..self }
     }
 
-    /// The same, to so many PEs in turn.
+    /// The same, to this number of PEs in turn.
     pub const fn with_links(self, links: usize) -> Self {
         Label { links: Some(links), ..self }
     }
 
-    /// The same, with so many operations between two completions.
+    /// The same, with this number of operations between two completions.
     pub const fn with_window(self, window: usize) -> Self {
         Label { window: Some(window), ..self }
     }
 
-    /// The same, with so many blocks.
+    /// The same, with this number of blocks.
     pub const fn with_blocks(self, blocks: usize) -> Self {
         Label { blocks: Some(blocks), ..self }
     }
@@ -282,13 +283,13 @@ impl Label {
 /// One measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What was measured.
+    /// The label of the measurement.
     #[serde(flatten)]
     pub label: Label,
-    /// What PEs that are not mapped were reached over, if there were such.
+    /// The fabric over which PEs that are not mapped were reached, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fabric: Option<String>,
-    /// Unit of the numbers that follow.
+    /// The unit of the following numbers.
     pub unit: Unit,
     /// The numbers, over many short blocks of operations.
     #[serde(flatten)]
@@ -315,12 +316,12 @@ pub fn of(records: &[Record], bench: Bench, operation: Operation) -> impl Iterat
     records.iter().filter(move |record| (record.label.bench, record.label.operation) == (bench, operation))
 }
 
-/// The first record with such a label, if there is one.
+/// The first record whose label satisfies `has`, if there is one.
 pub fn find(records: &[Record], has: impl Fn(&Label) -> bool) -> Option<&Record> {
     records.iter().find(|record| has(&record.label))
 }
 
-/// What the labels of some records vary in, ascending.
+/// The different values of a quantity in the labels of records, ascending.
 pub fn values(records: &[Record], of: impl Fn(&Label) -> Option<usize>) -> Vec<usize> {
     let mut values: Vec<_> = records.iter().filter_map(|record| of(&record.label)).collect();
     values.sort_unstable();
@@ -328,23 +329,23 @@ pub fn values(records: &[Record], of: impl Fn(&Label) -> Option<usize>) -> Vec<u
     values
 }
 
-/// One comparison of an operation with its yardstick, measured in turn.
+/// One comparison of an operation with its yardstick, measured alternately.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pair {
-    /// Nanoseconds of the operation, the median of its blocks.
+    /// The time of the operation in nanoseconds, the median of its blocks.
     pub ours_ns: f64,
-    /// Nanoseconds of the yardstick, the median of its blocks.
+    /// The time of the yardstick in nanoseconds, the median of its blocks.
     pub yardstick_ns: f64,
 }
 
-/// What PE 0 has computed while the other PEs waited.
+/// The work of PE 0 while the other PEs waited.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Computation {
-    /// Equal pieces of work done.
+    /// The number of equal pieces of work.
     pub pieces: u64,
-    /// Time that it took, in nanoseconds.
+    /// The wall time in nanoseconds.
     pub wall_ns: f64,
-    /// Of this, time on a core.
+    /// The time on a core in nanoseconds.
     pub cpu_ns: f64,
 }
 

@@ -1,7 +1,7 @@
-//! Comparisons by rounds: in each, all sides do all rows in turn, and another side goes first. A row is an
-//! operation and size; gates are bounds that rows must keep.
+//! Comparisons by rounds: in each round, all sides run all rows in turn, and the sides rotate. A row is an
+//! operation and a size; gates are bounds for rows.
 //!
-//! Invariant: a ratio compares figures of one round only; the best of the others is the best of that round.
+//! Invariant: a ratio compares results of one round only; the best of the others is the best of this round.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,21 +26,21 @@ pub struct Cell {
     pub bytes: usize,
 }
 
-/// The figures of all rounds.
+/// The results of all rounds.
 #[derive(Default)]
 pub struct Collected {
-    /// In the order in which they came.
+    /// In the order in which they were added.
     cells: Vec<(Cell, BTreeMap<Side, Taken>)>,
 }
 
-/// The figures of one side, by round.
+/// The results of one side, by round.
 #[derive(Default)]
 struct Taken {
     figures_ns: BTreeMap<usize, f64>,
     min_ns: Option<f64>,
 }
 
-/// An operation of a size, with so many PEs.
+/// An operation of a size, with a number of PEs.
 #[derive(Debug, Serialize)]
 pub struct Row {
     /// The operation.
@@ -49,33 +49,33 @@ pub struct Row {
     pub bytes: usize,
     /// Number of PEs.
     pub pes: usize,
-    /// By side.
+    /// The results by side.
     pub sides: BTreeMap<Side, Figures>,
-    /// Ours to the best of the others.
+    /// The ratio of our time to that of the best other side.
     pub ratio_to_best: Option<f64>,
 }
 
-/// What one side takes for an operation.
+/// The times of one side for an operation.
 #[derive(Debug, Serialize)]
 pub struct Figures {
     /// The median of the rounds.
     pub ns: f64,
     /// The shortest block of all rounds.
     pub min_ns: f64,
-    /// Ours to this one's: below 1, Pelago is faster.
+    /// The ratio of our time to this side's: below 1, Pelago is faster.
     pub ratio: Option<f64>,
-    /// The rounds.
+    /// The times of the rounds.
     pub rounds_ns: Vec<f64>,
 }
 
 /// A bound of a ratio.
 #[derive(Clone, Debug, Serialize)]
 pub struct Gate {
-    /// What is compared.
+    /// The name of the comparison.
     pub name: String,
-    /// Ours to theirs.
+    /// The ratio of our time to theirs.
     pub ratio: f64,
-    /// The most that it may be.
+    /// The maximum of the ratio.
     pub bound: f64,
 }
 
@@ -86,10 +86,10 @@ impl Gate {
     }
 }
 
-/// Measures: `run` gives what a side takes for a row, of which `figure_ns` counts.
+/// Measures all rows: `run` returns the output of a side for a row, whose `figure_ns` is used.
 ///
 /// # Errors
-/// Those of `run`.
+/// Errors of `run`.
 pub fn measure<R: AsRef<str>>(
     job: &str,
     rounds: u32,
@@ -117,7 +117,7 @@ pub fn measure<R: AsRef<str>>(
     Ok(collected)
 }
 
-/// The sides in the order of a round: another one goes first in each.
+/// The sides in the order of a round, which rotates.
 fn order(sides: &[Side], round: usize) -> Vec<Side> {
     let mut sides = sides.to_vec();
     let count = sides.len();
@@ -126,7 +126,7 @@ fn order(sides: &[Side], round: usize) -> Vec<Side> {
 }
 
 impl Collected {
-    /// Takes note of what a side took in a round.
+    /// Records the time of a side in a round.
     pub fn add(&mut self, cell: Cell, side: Side, round: usize, ns: f64, min_ns: f64) {
         let at = self.cells.iter().position(|(known, _)| *known == cell).unwrap_or_else(|| {
             self.cells.push((cell, BTreeMap::new()));
@@ -137,7 +137,7 @@ impl Collected {
         taken.min_ns = Some(taken.min_ns.map_or(min_ns, |min| min.min(min_ns)));
     }
 
-    /// The rows, sizes of an operation one after the other.
+    /// The rows, with the sizes of an operation one after the other.
     pub fn rows(&self, pes: usize) -> Vec<Row> {
         self.cells.iter().map(|(cell, sides)| row(cell, sides, pes)).collect()
     }
@@ -176,7 +176,7 @@ fn row(cell: &Cell, sides: &BTreeMap<Side, Taken>, pes: usize) -> Row {
 }
 
 impl Row {
-    /// Operation and size in words.
+    /// The operation and the size as text.
     pub fn name(&self) -> String {
         match self.bytes {
             0 => self.operation.clone(),
@@ -185,7 +185,7 @@ impl Row {
     }
 }
 
-/// How PEs are placed, and which of the blocks of a run counts.
+/// The placement of PEs, and which block of a run is its result.
 pub fn placement(pes: usize, cores: usize) -> (String, &'static str) {
     let (binding, figure) = match pes <= cores {
         true => ("bound to cores", "shortest"),
@@ -243,7 +243,7 @@ pub struct Files {
     plot: Option<PathBuf>,
 }
 
-/// Prints the tables and writes the files; fails if a row is not within its bound.
+/// Prints the tables and writes the files; fails if a row exceeds its bound.
 pub fn finish(title: &str, rows: &[Row], gates: &[Gate], tables: &[Table], files: &Files) -> Result<()> {
     let missed = gates.iter().filter(|gate| !gate.is_kept()).count();
     let (kept, all) = (gates.len() - missed, gates.len());
@@ -292,8 +292,8 @@ pub mod tests {
     use crate::base::chart::tests::assert_balanced;
     use crate::base::page::tests::assert_stands_alone;
 
-    /// Rows of 2 and 4 PEs: ours takes 100 ns in each round, Open MPI 150, OSHMEM 300, and in one round,
-    /// which is slower altogether, ten times as much. Copies for a gather take 50.
+    /// Rows of 2 and 4 PEs: our time is 100 ns in each round, Open MPI's 150, OSHMEM's 300, and in one slow
+    /// round all are ten times as long. Copies for a gather take 50.
     pub fn examples() -> Vec<Row> {
         let rows = |pes| {
             let mut collected = Collected::default();
@@ -393,7 +393,7 @@ pub mod tests {
         args: A,
     }
 
-    /// The arguments as a command line has them; the first word is the command.
+    /// Parses arguments from a command line, whose first word is the command.
     pub fn args<A: clap::Args>(words: &str) -> A {
         Cli::<A>::try_parse_from(words.split_whitespace()).unwrap_or_else(|error| panic!("{error}")).args
     }
@@ -421,7 +421,7 @@ pub mod tests {
     #[test]
     fn the_page_stands_alone_and_shows_every_side() {
         let page = page::html("Collective operations", "", "a < b & c\n", &figures(&examples()), "");
-        // Of 2 and of 4 PEs: all-reduce; barrier and gather have one size.
+        // Charts of 2 and of 4 PEs for all-reduce; barrier and gather have one size.
         assert_eq!(assert_balanced(&page, &["meta"]).iter().filter(|name| **name == "svg").count(), 2);
         assert_eq!(
             page.matches("class=\"line\"").count(),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is kept of the samples of one measurement.
+/// The summary of the samples of one measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The smallest sample.
@@ -11,7 +11,7 @@ pub struct Summary {
     pub median: f64,
     /// The largest sample.
     pub max: f64,
-    /// How many samples there were.
+    /// The number of samples.
     pub samples: usize,
 }
 

@@ -1,5 +1,5 @@
-//! A suite: trials, one after the other, and how samples become records. Invariant: what is to be compared is
-//! one trial, whose parts take turns block by block.
+//! A suite: a sequence of trials, and the conversion of samples to records. Invariant: operations that are
+//! compared form one trial, whose parts alternate block by block.
 
 use anyhow::Result;
 use pelago::prelude::*;
@@ -9,20 +9,20 @@ use super::ensemble::{Leader, Part, conduct};
 use super::record::{Bench, Label, Operation, Pair, Record, Unit};
 use super::stats::Summary;
 
-/// What has been done so far, and the records of the last trial.
+/// The progress so far, and the records of the last trial.
 pub struct Progress<'a> {
     pub trials_done: usize,
     pub trials: usize,
     pub records: &'a [Record],
 }
 
-/// Takes each [`Progress`] on PE 0.
+/// The receiver of each [`Progress`] on PE 0.
 pub type Sink<'a> = &'a mut dyn FnMut(Progress<'_>) -> Result<()>;
 
-/// What PE 0 does in a trial, at the head of all PEs.
+/// The function that runs a trial on PE 0, which leads all PEs.
 type Trial<'a> = Box<dyn Fn(&mut Leader<'_, '_, '_>) -> Result<Vec<Record>> + 'a>;
 
-/// All trials, and the parts that they are made of.
+/// All trials and their parts.
 pub struct Suite<'a> {
     world: &'a World,
     effort: Effort,
@@ -31,7 +31,7 @@ pub struct Suite<'a> {
 }
 
 impl<'a> Suite<'a> {
-    /// No trials yet.
+    /// A suite without trials.
     pub fn new(world: &'a World, effort: Effort) -> Self {
         Suite { world, effort, parts: Vec::new(), trials: Vec::new() }
     }
@@ -41,18 +41,18 @@ impl<'a> Suite<'a> {
         Label::new(self.world.n_pes(), bench, operation, bytes)
     }
 
-    /// Adds a part to be played in trials; its number.
+    /// Adds a part for use in trials; returns its number.
     pub fn add_part(&mut self, part: Part<'a>) -> usize {
         self.parts.push(part);
         self.parts.len() - 1
     }
 
-    /// Adds a trial of one's own making.
+    /// Adds a custom trial.
     pub fn add_trial(&mut self, trial: impl Fn(&mut Leader<'_, '_, '_>) -> Result<Vec<Record>> + 'a) {
         self.trials.push(Box::new(trial));
     }
 
-    /// Adds a trial that times parts, which take turns.
+    /// Adds a trial that times alternating parts.
     pub fn add(&mut self, trial: impl IntoIterator<Item = (Label, Part<'a>)>) {
         let trial = trial.into_iter().map(|(label, part)| (label, self.add_part(part)));
         let (trial, effort) = (trial.collect::<Vec<_>>(), self.effort);
@@ -63,10 +63,10 @@ impl<'a> Suite<'a> {
         });
     }
 
-    /// Collective: all trials.
+    /// Collective: runs all trials.
     ///
     /// # Errors
-    /// Those of the sink and of the parts.
+    /// Errors of the sink and of the parts.
     pub fn run(mut self, sink: Sink<'_>) -> Result<()> {
         let trials = self.trials;
         conduct(self.world, &mut self.parts, |leader| {
@@ -80,7 +80,7 @@ impl<'a> Suite<'a> {
     }
 }
 
-/// The samples of each part of a trial, in nanoseconds an operation.
+/// The samples of each part of a trial, in nanoseconds per operation.
 fn sample(
     leader: &mut Leader<'_, '_, '_>,
     trial: &[(Label, usize)],
@@ -99,8 +99,8 @@ fn sample(
     Ok(samples)
 }
 
-/// The records of samples in nanoseconds; a round trip of ping-ack makes a second one, of its half, and a
-/// flood of messages with data one of their bytes.
+/// The records of samples in nanoseconds. A round trip of ping-ack has a second record for half of it, and a
+/// flood of messages with data has one for the bandwidth.
 fn records(label: Label, samples_ns: &[f64]) -> Vec<Record> {
     let record = |operation, unit, value: &dyn Fn(f64) -> f64| {
         let samples: Vec<_> = samples_ns.iter().map(|ns| value(*ns)).collect();
@@ -129,11 +129,12 @@ fn records(label: Label, samples_ns: &[f64]) -> Vec<Record> {
     }
 }
 
-/// Collective: so many pairs of an operation and its yardstick, of whose time a share counts, on PE 0; none
-/// elsewhere. Within a pair the two take turns block by block, so that whatever slows the machine slows both.
+/// Collective: measures pairs of an operation and its yardstick, whose time is scaled by a factor; returns
+/// them on PE 0, and none elsewhere. Within a pair the two alternate block by block, so that other load on
+/// the machine slows both.
 ///
 /// # Errors
-/// Those of the parts.
+/// Errors of the parts.
 pub fn pairs(
     world: &World,
     mut parts: [Part<'_>; 2],
@@ -167,7 +168,7 @@ pub mod tests {
 
     use super::*;
 
-    /// As little as can be measured.
+    /// The smallest possible effort.
     pub const EFFORT: Effort = Effort {
         block: Duration::from_micros(1),
         blocks_min: 2,
@@ -175,8 +176,8 @@ pub mod tests {
         budget: Duration::from_micros(1),
     };
 
-    /// What PE 0 of `pes` PEs reports, and how far the last progress said that it had come. Nobody else
-    /// reports, and all figures are fit to be shown.
+    /// The records that PE 0 of `pes` PEs reports, and its last progress. Checks that no other PE reports,
+    /// and that all values are valid.
     pub fn reported(
         pes: usize,
         suite: impl Fn(&World, Sink<'_>) -> Result<()> + Sync,
@@ -202,7 +203,7 @@ pub mod tests {
         (records, progress)
     }
 
-    /// How many records have such a label.
+    /// The number of records whose label satisfies `has`.
     pub fn count(records: &[Record], has: impl Fn(&Label) -> bool) -> usize {
         records.iter().filter(|record| has(&record.label)).count()
     }

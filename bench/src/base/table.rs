@@ -1,5 +1,5 @@
-//! Tables for people. Invariant: a column is as wide as its widest cell; words stand left in it, numbers
-//! right. Every table says its unit, and a ratio stands beside what it is a ratio of.
+//! Tables as text. Invariant: a column is as wide as its widest cell; words are left-aligned, numbers
+//! right-aligned. Every table names its unit, and shows a ratio with its two values.
 
 use std::fmt;
 
@@ -8,22 +8,22 @@ use pelago_apps::Bytes;
 use super::record::Record;
 use super::stats::Summary;
 
-/// A title, names of columns, and rows of as many cells.
+/// A title, the names of columns, and rows.
 pub struct Table {
     title: String,
-    /// How many columns, from the left, hold words.
+    /// The number of columns of words, from the left.
     words: usize,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table without rows yet. The names of its columns stand in one text, with `|` between them; the first
-    /// `words` columns hold words. What the others mean and in what unit belongs into title and names.
+    /// A table without rows. The names of its columns are one text, separated by `|`; the first `words`
+    /// columns contain words. The title and the names tell the meaning and the unit of the other columns.
     pub fn new(title: impl Into<String>, words: usize, names: &str) -> Self {
         Table { title: title.into(), words, rows: vec![names.split('|').map(str::to_owned).collect()] }
     }
 
-    /// Adds a row of as many cells as there are columns.
+    /// Adds a row with one cell for each column.
     pub fn row(&mut self, cells: impl Cells) {
         let mut row = Vec::with_capacity(self.rows[0].len());
         cells.add_to(&mut row);
@@ -54,7 +54,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// What fills a cell of a row, or several of them.
+/// The contents of one or several cells of a row.
 pub trait Cells {
     /// Adds the cells.
     fn add_to(self, row: &mut Vec<String>);
@@ -92,14 +92,14 @@ impl Cells for Summary {
     }
 }
 
-/// The same of what may be missing; then three empty cells.
+/// The same for an optional summary; `None` makes three empty cells.
 impl Cells for Option<Summary> {
     fn add_to(self, row: &mut Vec<String>) {
         self.map_or([const { String::new() }; 3], |of| [of.min, of.median, of.max].map(figure)).add_to(row);
     }
 }
 
-/// The median; an empty cell if there is no such record.
+/// The median; an empty cell if there is no record.
 impl Cells for Option<&Record> {
     fn add_to(self, row: &mut Vec<String>) {
         row.push(self.map_or(String::new(), |record| figure(record.summary.median)));
@@ -137,7 +137,7 @@ pub fn joined(tables: &[Table]) -> String {
     shown.map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
-/// A measured figure with three digits, or all that stand before the point: `0.263`, `5.44`, `25661`.
+/// A measured value with three significant digits, or all digits before the point: `0.263`, `5.44`, `25661`.
 pub fn figure(value: f64) -> String {
     let decimals = match value.abs() {
         0.0..0.9995 => 3,
@@ -148,7 +148,7 @@ pub fn figure(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// In words: `64 B`, or `flag only`.
+/// A size as text: `64 B`, or `flag only`.
 pub fn size(bytes: usize) -> String {
     if bytes == 0 { "flag only".to_owned() } else { Bytes(bytes as u64).to_string() }
 }

@@ -1,6 +1,6 @@
 //! A topic of `pelago bench`: the jobs that measure it, and the tables and curves that show it. Invariant:
-//! the records of all jobs are shown together, with the fabric that they say they were taken over, and a page
-//! that cannot be written is known before anything runs.
+//! the records of all jobs are shown together, with the fabric that they name, and a page that cannot be
+//! written is reported before a job starts.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -15,11 +15,11 @@ use super::page::{self, Figure};
 use super::record::Record;
 use super::table::{Table, joined};
 
-/// What a subcommand measures and shows.
+/// The measurements and the output of a subcommand.
 pub struct Topic {
-    /// What its page is called.
+    /// The title of its page.
     pub title: &'static str,
-    /// The jobs, none with more than so many PEs.
+    /// The jobs, for a maximum number of PEs.
     pub jobs: fn(usize) -> Vec<Job>,
     /// Its tables; empty ones are left out.
     pub tables: fn(&[Record]) -> Vec<Table>,
@@ -30,16 +30,16 @@ pub struct Topic {
 /// A job that measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// How many PEs.
+    /// The number of PEs.
     pub pes: usize,
-    /// What the application `perf` measures.
+    /// The subcommand of the application `perf`.
     pub suite: &'static str,
 }
 
 /// The options of a topic that is measured on several numbers of PEs.
 #[derive(Args)]
 pub struct UpTo {
-    /// The most PEs; the cores that this command may use, and at least 2, unless given
+    /// Maximum number of PEs; default: the number of cores that this command may use, at least 2
     #[arg(short, value_name = "N", value_parser = two_or_more, allow_negative_numbers = true)]
     n: Option<usize>,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub struct UpTo {
     output: Output,
 }
 
-/// Those of a topic between two PEs.
+/// The options of a topic between two PEs.
 #[derive(Args)]
 pub struct Between {
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub struct Between {
     output: Output,
 }
 
-/// Those of a topic that places its threads itself.
+/// The options of a topic that places its threads itself.
 #[derive(Args)]
 pub struct Unbound {
     #[command(flatten)]
@@ -76,7 +76,7 @@ pub struct Unbound {
 
 #[derive(Args)]
 struct Size {
-    /// PEs of the job; all but the first two wait
+    /// Number of PEs of the job; all but the first two wait
     #[arg(short, value_name = "N", default_value_t = 2, value_parser = two_or_more,
         allow_negative_numbers = true)]
     n: usize,
@@ -84,13 +84,13 @@ struct Size {
 
 #[derive(Args)]
 struct Length {
-    /// Measure for a moment only: to see that it works, not what it takes
+    /// Measure for a short time only, as a test: the results are not reliable
     #[arg(long)]
     quick: bool,
 }
 
 impl UpTo {
-    /// Measures and shows the topic.
+    /// Measures the topic and prints the results.
     ///
     /// # Errors
     /// If a job fails, or the page cannot be written.
@@ -121,16 +121,16 @@ pub fn two_or_more(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| "this is not a number of PEs of 2 or more".to_owned())
 }
 
-/// How the PEs of a job are placed: whether they keep to cores, and what is between them.
+/// The placement of the PEs of a job: whether they are bound to cores, and the fabric between them.
 #[derive(Args)]
 struct Binding {
-    /// Keep PEs on cores of their own, or in turn if there are too few; the default where there are enough
+    /// Bind PEs to separate cores, or in turn if there are too few; the default if there are enough cores
     #[arg(long, conflicts_with = "no_bind")]
     bind: bool,
     /// Let the system move the PEs
     #[arg(long)]
     no_bind: bool,
-    /// Put this fabric between the PEs, in place of memory that they map (PELAGO_ROUTE=net, PELAGO_FABRIC)
+    /// Use this fabric between the PEs, in place of mapped memory (PELAGO_ROUTE=net, PELAGO_FABRIC)
     #[arg(long, value_enum)]
     fabric: Option<Fabric>,
 }
@@ -138,16 +138,16 @@ struct Binding {
 /// A fabric between PEs of one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Fabric {
-    /// The node's memory, as a provider like any other
+    /// Shared memory, as an ordinary provider
     Shm,
     /// TCP
     Tcp,
-    /// Libfabric; `pelago info --fabrics` tells which of its providers
+    /// Libfabric; `pelago info --fabrics` shows which of its providers
     Ofi,
 }
 
 impl Binding {
-    /// What jobs find in their environment.
+    /// The environment variables of the jobs.
     fn variables(&self) -> &'static [(&'static str, &'static str)] {
         match self.fabric {
             None => &[],
@@ -162,7 +162,7 @@ impl Binding {
     }
 }
 
-/// How measurements are shown.
+/// The output options.
 #[derive(Args)]
 pub struct Output {
     /// Print the measurements, one JSON object a line, instead of tables
@@ -173,7 +173,7 @@ pub struct Output {
     html: Option<PathBuf>,
 }
 
-/// What is shown of measurements.
+/// The results in printable form.
 pub struct Shown {
     pub title: &'static str,
     pub heading: String,
@@ -184,13 +184,13 @@ pub struct Shown {
 }
 
 impl Output {
-    /// Prints the tables unless lines of JSON were asked for, which `measure` prints itself, and writes the
+    /// Prints the tables, unless JSON lines were requested, which `measure` prints itself; and writes the
     /// page.
     ///
     /// # Errors
-    /// Those of `measure`, and if the page cannot be written.
+    /// Errors of `measure`, and if the page cannot be written.
     pub fn show(&self, measure: impl FnOnce() -> anyhow::Result<Shown>) -> anyhow::Result<()> {
-        // Before minutes are spent, not after.
+        // The file is created before the measurements, which take minutes.
         let create = |path: &PathBuf| {
             File::create(path).with_context(|| format!("creating the page {}", path.display()))
         };
@@ -209,12 +209,12 @@ impl Output {
 }
 
 impl Topic {
-    /// Runs the jobs, for at most `n` PEs, and shows what they have measured.
+    /// Runs the jobs, for at most `n` PEs, and prints their measurements.
     fn measure(&self, n: usize, binding: &Binding, quick: bool, output: &Output) -> anyhow::Result<()> {
         let cores = pelago_boot::cores();
         output.show(|| {
             let mut records = Vec::<Record>::new();
-            // The most PEs first: if they are too many, it is said at once.
+            // The largest job runs first, so that too many PEs are reported at once.
             for Job { pes, suite } in (self.jobs)(n).into_iter().rev() {
                 let args: Vec<_> = [suite].into_iter().chain(quick.then_some("--quick")).collect();
                 let lines = job::perf(pes, binding.binds(pes, cores), binding.variables(), &args)?;
@@ -235,7 +235,7 @@ impl Topic {
     }
 }
 
-/// What was measured and how, in two lines.
+/// The description of the measurement, in two lines.
 fn heading(cores: usize) -> String {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
@@ -247,8 +247,7 @@ fn heading(cores: usize) -> String {
     )
 }
 
-/// Over which fabric the records were taken, as they say themselves: a line, or nothing if all PEs mapped
-/// each other.
+/// A line with the fabrics that the records name; empty if all PEs mapped each other.
 fn over(records: &[Record]) -> String {
     let mut fabrics: Vec<_> = records.iter().filter_map(|record| record.fabric.as_deref()).collect();
     fabrics.sort_unstable();
@@ -273,8 +272,8 @@ pub mod tests {
     use crate::base::record::tests::record;
     use crate::base::record::{Bench, Label, Operation, Unit};
 
-    /// The tables of the records, and the page, which must be well formed, have so many charts and refer to
-    /// nothing elsewhere.
+    /// The tables of the records, and the page; checks that the page is well formed, has `charts` charts and
+    /// is self-contained.
     pub fn shown(topic: &Topic, records: &[Record], charts: usize) -> (String, String) {
         let tables = joined(&(topic.tables)(records));
         let page = page::html(topic.title, "heading & <more>\n", &tables, &(topic.figures)(records), "");
@@ -287,7 +286,7 @@ pub mod tests {
         (tables, page)
     }
 
-    /// Fails unless a line of the tables has these cells and no others.
+    /// Checks that a line of the tables has exactly these cells.
     pub fn assert_row(tables: &str, cells: &[&str]) {
         let has_cells = |line: &str| {
             line.trim().split("   ").map(str::trim).filter(|c| !c.is_empty()).eq(cells.iter().copied())
@@ -295,7 +294,7 @@ pub mod tests {
         assert!(tables.lines().any(has_cells), "no line {cells:?} in\n{tables}");
     }
 
-    /// The topic without records.
+    /// Checks that the topic prints nothing without records.
     pub fn assert_nothing_shown(topic: &Topic) {
         let (tables, page) = shown(topic, &[], 0);
         assert!(tables.is_empty() && page.contains(topic.title));

@@ -1,7 +1,7 @@
-//! `bench am`: active messages, by kind and size: round trips between PEs 0 and 1, beside puts with a signal
-//! there and back; floods from PE 0 to PE 1, beside memcpy; several PEs that send to PE 0; and a poll that
-//! finds nothing. Invariant: messages with as many bytes, and their yardstick, are one trial, and stand in
-//! one row.
+//! `bench am`: active messages, by kind and size: round trips between PEs 0 and 1, compared with puts with a
+//! signal in both directions; floods from PE 0 to PE 1, compared with memcpy; several PEs that send to PE 0;
+//! and a poll that finds nothing. Invariant: messages of the same size, and their yardstick, are one trial,
+//! and one row.
 
 mod traffic;
 
@@ -39,7 +39,7 @@ const RATE: Unit = Unit::MillionsPerSecond;
 /// The axis of rates.
 const MESSAGES: Axis = Axis { label: "M/s (10^6 messages a second)", scale: Scale::Decades };
 
-/// All between two PEs, one of which sends; then 2, 4, 8 senders and so on to one more PE.
+/// All measurements between two PEs, one of which sends; then 2, 4, 8 senders and so on to one more PE.
 fn jobs(most: usize) -> Vec<Job> {
     let suite = |senders| Job { pes: senders + 1, suite: if senders == 1 { "am" } else { "am-senders" } };
     doublings(1, most - 1).map(suite).collect()
@@ -60,7 +60,7 @@ fn beside(records: &[Record], label: Label, unit: Unit) -> Option<&Record> {
     records.iter().find(|record| (record.label, record.unit) == (label, unit))
 }
 
-/// The bytes of a message in words.
+/// The size of a message as text.
 fn data(label: Label) -> String {
     match (label.operation, label.bytes / size_of::<u32>()) {
         (Operation::MessageShort, 0) => "no arguments".to_owned(),
@@ -126,7 +126,7 @@ fn poll(records: &[Record]) -> Table {
     table
 }
 
-/// A line of the records of a kind that have data.
+/// A line of the chart: the records of a kind of messages with data.
 type Way<'a> = (Bench, Operation, &'a str, &'static str, Line);
 
 /// Curves over the size of the data.
@@ -211,14 +211,14 @@ fn fairness_curve(records: &[Record]) -> Figure {
     by_senders(records, Unit::Fairness, title, "slowest / fastest", caption)
 }
 
-/// Bytes of the data of `bench am`.
+/// The sizes of the data of `bench am`, in bytes.
 pub const BYTES: [usize; 9] = [8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20];
 
 /// Collective, for two PEs or more: each size in a trial of round trips and in one of floods, then one sender
 /// and the poll.
 ///
 /// # Errors
-/// Those of the sink, and if the symmetric heap has no room for the data.
+/// Errors of the sink, and if the symmetric heap has no room for the data.
 pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Result<()> {
     let longest = largest(bytes);
     let desk = Desk::new(world, longest)?;
@@ -244,7 +244,7 @@ pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Re
 /// Collective, for two PEs or more: all but PE 0 send to it.
 ///
 /// # Errors
-/// Those of the sink, and if the symmetric heap has no room for a few words.
+/// Errors of the sink, and if the symmetric heap has no room for a few words.
 pub fn senders(world: &World, effort: Effort, sink: Sink<'_>) -> Result<()> {
     let members = world.n_pes() - 1;
     let desk = Desk::new(world, 0)?;
@@ -294,7 +294,7 @@ fn add_floods<'a>(
     suite.add(trial);
 }
 
-/// So many members at the same time.
+/// Adds a trial with `members` senders at the same time.
 fn add_senders<'a>(
     suite: &mut Suite<'a>,
     traffic: &'a Traffic<'_, '_>,

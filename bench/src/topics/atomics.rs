@@ -1,6 +1,6 @@
-//! `bench atomics`: atomics of PE 0 alone, their latency, each after the one before, and their rate; and with
-//! `contention.rs` those of several PEs at once. Invariant: nobody else touches the word of PE 0 alone, so it
-//! stays in PE 0's cache, whoever's memory it is in.
+//! `bench atomics`: the latency of dependent atomics of PE 0 alone, and the rate of independent ones; and
+//! with `contention.rs`, atomics of several PEs at once. Invariant: no other PE accesses the word of PE 0's
+//! measurements, so it stays in PE 0's cache, independent of the PE whose memory it is in.
 
 use std::hint::black_box;
 
@@ -62,11 +62,11 @@ fn alone(records: &[Record]) -> Table {
     table
 }
 
-/// Collective, for two PEs: each operation on words of 4 and 8 bytes, in the own memory and another PE's;
-/// then one and two PEs that add to words.
+/// Collective, for two PEs: measures each operation on words of 4 and 8 bytes, in PE 0's own memory and in PE
+/// 1's; then one and two PEs that add to words.
 ///
 /// # Errors
-/// Those of the sink, and if the symmetric heap has no room for a few words.
+/// Errors of the sink, and if the symmetric heap has no room for a few words.
 pub fn all(world: &World, effort: Effort, sink: Sink<'_>) -> Result<()> {
     let (words32, words64) = (world.alloc_zeroed::<u32>(1)?, world.alloc_zeroed::<u64>(1)?);
     let contests = [Contest::pair(world, 1)?, Contest::pair(world, 2)?];
@@ -81,7 +81,7 @@ pub fn all(world: &World, effort: Effort, sink: Sink<'_>) -> Result<()> {
     suite.run(sink)
 }
 
-/// Latency and rate, in both places, in one trial.
+/// Adds one trial of latency and rate, in both places.
 fn add_alone<'a, T: Word>(suite: &mut Suite<'a>, words: &'a Symmetric<'_, T>, operation: Operation) {
     let places = [(Place::Own, 0), (Place::Other, 1)];
     let label = |bench, place| suite.label(bench, operation, size_of::<T>()).in_place(place);
@@ -97,7 +97,7 @@ trait Word: AtomicInteger + From<u32> + Into<u64> {}
 
 impl<T: AtomicInteger + From<u32> + Into<u64>> Word for T {}
 
-/// This operation on PE `pe`'s word, again and again; with `waits` each needs the answer of the one before.
+/// Repeats this operation on PE `pe`'s word; with `waits` each operation needs the result of the one before.
 fn by_operation<'a, T: Word>(words: &'a View<'_, T>, pe: Pe, operation: Operation, waits: bool) -> Part<'a> {
     let one = T::from(1);
     match operation {
@@ -116,7 +116,7 @@ fn by_operation<'a, T: Word>(words: &'a View<'_, T>, pe: Pe, operation: Operatio
         Operation::FetchInc => repeat(words.world(), waits, move |at, _| words.fetch_inc(pe, at)),
         Operation::Swap => repeat(words.world(), waits, move |at, turn| words.swap(pe, at, turn)),
         Operation::CompareSwap => {
-            // Each swap expects what the one before has written, or what it was refused for.
+            // Each swap expects the value that the previous one has written, or that made it fail.
             let mut expected = T::from(0);
             repeat(words.world(), waits, move |at, turn| {
                 let old = words.compare_swap(pe, at, expected, turn)?;
@@ -129,8 +129,8 @@ fn by_operation<'a, T: Word>(words: &'a View<'_, T>, pe: Pe, operation: Operatio
     }
 }
 
-/// An operation that answers, given an index, which is always 0, and the number of its turn. With `waits` the
-/// index is made of the answer before, which the compiler cannot know to make no difference.
+/// Repeats an operation that returns a value; its arguments are an index, which is always 0, and its number.
+/// With `waits` the index depends on the previous result, in a way that the compiler cannot remove.
 fn repeat<'a, T: Word>(
     world: &World,
     waits: bool,
@@ -202,7 +202,7 @@ mod tests {
         assert_nothing_shown(&TOPIC);
     }
 
-    /// What PE `pe`'s word holds after 10 of the operation, from 0 on.
+    /// The value of PE `pe`'s word after 10 operations, starting from 0.
     fn after_ten<T: Word + PartialEq + std::fmt::Debug>(pe: Pe, operation: Operation, waits: bool) -> T {
         let words = spmd(2, |world| {
             let words = world.alloc_zeroed::<T>(1).unwrap();

@@ -1,8 +1,9 @@
-//! The barrier: by itself, beside a one-way transfer between two PEs, and beside a yardstick that only
-//! yields. Invariants: of the yardstick, the counter holds the number of arrivals of all rounds, and who
-//! completes a round publishes its number; of ping-ack, a flag counts the rounds, so that no message is taken
-//! for the next. Ping-ack is after the benchmark of WaitDescriptor, Bonachea, Nishtala and Yelick (2006),
-//! with the difference that the target also reads the bytes, as without it they would not travel at all.
+//! The barrier: alone, compared with a one-way transfer between two PEs, and compared with a yardstick that
+//! only yields. Invariants: the counter of the yardstick contains the number of arrivals of all rounds, and
+//! the last PE of a round publishes its number; the flag of ping-ack counts the rounds, so that no message is
+//! mistaken for the next. Ping-ack is after the benchmark of WaitDescriptor, Bonachea, Nishtala and Yelick
+//! (2006), with the difference that the target also reads the bytes, because otherwise they would not leave
+//! the sender's cache.
 
 use std::cell::{Cell, RefCell};
 use std::thread;
@@ -21,12 +22,12 @@ pub static GATES: &[Gate] = &[
            bound: TimeAtMost(2.0), source: Perf(16, &["barrier-yield"]) },
 ];
 
-/// A PE that yields for so long in one barrier says so and ends.
+/// The time limit of one barrier of the yardstick.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Yields between two looks at the clock.
+/// The number of yields between two readings of the clock.
 const YIELDS_PER_LOOK: u32 = 1 << 16;
 
-/// The barrier beside a one-way transfer, by the number of PEs.
+/// The barrier compared with a one-way transfer, by the number of PEs.
 pub fn table(records: &[Record]) -> Table {
     let title = "Barrier, beside a one-way transfer (half a round trip of a flag between PEs 0 and 1); ns";
     let names = "PEs|barrier: min|median|max|one-way: median|barrier / one-way";
@@ -40,7 +41,7 @@ pub fn table(records: &[Record]) -> Table {
     table
 }
 
-/// Half a round trip, with so many PEs and bytes.
+/// The record of half a round trip with this number of PEs and bytes.
 fn half(records: &[Record], pes: usize, bytes: usize) -> Option<&Record> {
     let mut halves = of(records, Bench::PingAck, Operation::OneWay);
     halves.find(|half| (half.label.pes, half.label.bytes) == (pes, bytes))
@@ -89,10 +90,10 @@ pub fn curve(records: &[Record]) -> Figure {
     )
 }
 
-/// Collective, for two PEs or more: the barrier, and beside it the flag between two PEs.
+/// Collective, for two PEs or more: measures the barrier, and the flag between two PEs.
 ///
 /// # Errors
-/// Those of the sink, and if the symmetric heap has no room for a few words.
+/// Errors of the sink, and if the symmetric heap has no room for a few words.
 pub fn all(world: &World, effort: Effort, sink: Sink<'_>) -> Result<()> {
     let ping = PingAck::new(world, 0)?;
     let mut suite = Suite::new(world, effort);
@@ -100,8 +101,8 @@ pub fn all(world: &World, effort: Effort, sink: Sink<'_>) -> Result<()> {
     suite.run(sink)
 }
 
-/// The barrier, the flag alone and messages of these sizes, in one trial: how far two PEs are from each other
-/// can change from one moment to the next where the system under this one moves processors.
+/// Adds one trial of the barrier, the flag alone and messages of these sizes. It is one trial because the
+/// distance of two PEs can change at any time if a hypervisor moves virtual processors.
 pub fn add_meetings<'a>(
     suite: &mut Suite<'a>,
     world: &'a World,
@@ -115,8 +116,8 @@ pub fn add_meetings<'a>(
     suite.add(trial);
 }
 
-/// Collective: so many pairs of the barrier and a one-way transfer, half a round trip of a flag of 8 bytes
-/// between PEs 0 and 1.
+/// Collective: measures `count` pairs of the barrier and a one-way transfer, which is half a round trip of a
+/// flag of 8 bytes between PEs 0 and 1.
 ///
 /// # Errors
 /// If the symmetric heap has no room for a few words.
@@ -125,7 +126,7 @@ pub fn one_way_pairs(world: &World, count: usize, effort: Effort) -> Result<Vec<
     pairs(world, [barriers(world), ping.rounds(0)], 0.5, count, effort)
 }
 
-/// The same of the barrier and one in which every PE only yields its core until all have come.
+/// The same for the barrier and one in which every PE only yields its core until all have arrived.
 ///
 /// # Errors
 /// If the symmetric heap has no room for a few words.
@@ -134,7 +135,7 @@ pub fn yield_pairs(world: &World, count: usize, effort: Effort) -> Result<Vec<Pa
     pairs(world, [barriers(world), yielding.barriers()], 1.0, count, effort)
 }
 
-/// The world's barrier.
+/// The barrier of the world.
 fn barriers<'a>(world: &'a World) -> Part<'a> {
     Box::new(move |count| {
         (0..count).for_each(|_| world.barrier());
@@ -154,10 +155,10 @@ impl<'w> YieldBarrier<'w> {
         Ok(YieldBarrier { words: world.alloc_zeroed(Self::WORDS)?, round: Cell::new(0) })
     }
 
-    /// The two words stand on cache lines of their own.
+    /// The two words are on separate cache lines.
     const WORDS: usize = 16;
 
-    /// This barrier again and again.
+    /// Repeats this barrier.
     fn barriers<'a>(&'a self) -> Part<'a> {
         Box::new(move |count| {
             (0..count).for_each(|_| self.meet());
@@ -170,15 +171,16 @@ impl<'w> YieldBarrier<'w> {
         let (arrivals, over) = (self.word(0), self.word(Self::WORDS / 2));
         let round = self.round.get() + 1;
         self.round.set(round);
-        // SYNC POINT yield-barrier: releases what this PE did, and acquires what those before it did.
+        // SYNC POINT yield-barrier: releases the writes of this PE, and acquires those of the PEs that
+        // arrived before.
         if arrivals.fetch_add(1, Ordering::AcqRel) + 1 == n_pes * round {
-            // SYNC POINT yield-barrier: releases what all did.
+            // SYNC POINT yield-barrier: releases the writes of all PEs.
             over.store(round, Ordering::Release);
             return;
         }
         let mut yields = 0u32;
         let mut start = None;
-        // SYNC POINT yield-barrier: acquires what all did.
+        // SYNC POINT yield-barrier: acquires the writes of all PEs.
         while over.load(Ordering::Acquire) < round {
             thread::yield_now();
             yields = yields.wrapping_add(1);
@@ -194,8 +196,8 @@ impl<'w> YieldBarrier<'w> {
     fn word(&self, index: usize) -> &AtomicU64 {
         let start = self.words.ptr(0).expect("the PEs of a node map each other");
         assert!(index < self.words.len(), "the barrier's words are allocated");
-        // SAFETY: the word lies in the array, which lives as long as `self`; all PEs reach it as an atomic
-        // only.
+        // SAFETY: the word lies in the array, which lives as long as `self`; all PEs access it only as an
+        // atomic.
         unsafe { AtomicU64::from_ptr(start.add(index)) }
     }
 }
@@ -209,7 +211,7 @@ pub struct PingAck<'w> {
 }
 
 impl<'w> PingAck<'w> {
-    /// Collective: memory for messages of up to `bytes_max`.
+    /// Collective: allocates memory for messages of up to `bytes_max`.
     ///
     /// # Errors
     /// If the symmetric heap has no room for it.
@@ -223,8 +225,8 @@ impl<'w> PingAck<'w> {
         })
     }
 
-    /// Rounds of: PE 0 puts `bytes`, fences, raises PE 1's flag; PE 1 waits for it, reads the bytes and
-    /// raises PE 0's; PE 0 waits for that. With 0 bytes the flags alone travel.
+    /// Round trips: PE 0 puts `bytes`, fences, sets PE 1's flag; PE 1 waits for it, reads the bytes and sets
+    /// PE 0's flag; PE 0 waits for it. With 0 bytes only the flags are sent.
     pub fn rounds<'a>(&'a self, bytes: usize) -> Part<'a> {
         let words = bytes / size_of::<u64>();
         match self.flag.world().my_pe() {
@@ -267,7 +269,7 @@ mod tests {
     use crate::base::ensemble::conduct;
     use crate::base::suite::tests::{EFFORT, reported};
 
-    /// Before each barrier a PE raises its word at all others; after it all must be raised.
+    /// Before each barrier a PE sets its word at all other PEs; after the barrier all words must be set.
     #[test]
     fn nobody_leaves_before_all_have_come() {
         let seen = spmd(4, |world| {

@@ -1,13 +1,13 @@
-//! `bench coll`: collective operations of all PEs, again and again; and `cargo xtask compare coll`: beside
-//! the OpenSHMEM and the MPI of Open MPI, and MPICH, as Debian has them, whose programs measure in the same
-//! way (c/coll_measure.h), take the same arguments, and check their results.
+//! `bench coll`: repeated collective operations of all PEs; and `cargo xtask compare coll`: the same compared
+//! with the OpenSHMEM and the MPI of Open MPI, and with MPICH, from Debian. Their programs measure in the
+//! same way (c/coll_measure.h), take the same arguments, and check their results.
 //!
-//! Invariants: every decision is taken from figures that all PEs have, so that all decide alike; figures of
-//! different numbers of PEs stand in tables and charts of their own; sides take turns operation by operation.
+//! Invariants: every decision depends only on values that all PEs have, so that all PEs decide alike;
+//! different numbers of PEs have separate tables and charts; sides alternate operation by operation.
 //!
-//! A block is a number of rounds, a round as many operations as there are PEs, one after the other. All PEs
-//! meet in a barrier, then each takes its own time; the time of the block is that of the slowest PE. In a
-//! round each PE is the root once, so that none runs ahead of the others.
+//! A block is a number of rounds; a round has one operation per PE, one after the other. All PEs enter a
+//! barrier, then each measures its own time; the time of the block is that of the slowest PE. In a round each
+//! PE is the root once, so that no PE runs ahead of the others.
 
 mod sums;
 
@@ -49,7 +49,7 @@ pub static GATES: &[gate::Gate] = &[
                  bound: TimeAtMost(1.5), source: Perf(2, &["all-reduce", "--bytes", "8192"]) },
 ];
 
-/// What moves data, with the names of its curves.
+/// The operations that move data, with the names of their curves.
 const MOVING: [(Operation, &str); 5] = [
     (Operation::Broadcast, "broadcast"),
     (Operation::Scatter, "scatter"),
@@ -57,7 +57,7 @@ const MOVING: [(Operation, &str); 5] = [
     (Operation::AllGather, "all_gather"),
     (Operation::AllToAll, "all_to_all"),
 ];
-/// What combines data.
+/// The operations that combine data.
 const COMBINING: [(Operation, &str); 5] = [
     (Operation::Reduce, "reduce"),
     (Operation::AllReduce, "all_reduce"),
@@ -127,21 +127,21 @@ const OPERATIONS: [(Operation, &str); 11] = [
     (Operation::InclusiveScan, "inclusive-scan"),
     (Operation::ExclusiveScan, "exclusive-scan"),
 ];
-/// Bytes of a block, as far as the heap has room.
+/// The block sizes in bytes, as far as the heap has room.
 const SIZES: [usize; 9] = [8, 64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
-/// The same, to see that everything works.
+/// The maximum block size of quick tests.
 const QUICK_BYTES_MAX: usize = 4 << 10;
 
-/// What to measure, and how long.
+/// The measurements, and their duration.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// Operations; all unless given
+    /// Operations (default: all)
     #[arg(long, value_delimiter = ',', value_parser = operation)]
     operations: Vec<Operation>,
-    /// Bytes of a block, multiples of 8: what a PE contributes, or sends to each one
+    /// Block sizes in bytes, multiples of 8: the contribution of a PE, or the data for each PE
     #[arg(long, value_delimiter = ',', value_parser = transfer_bytes)]
     sizes: Vec<usize>,
-    /// Who is the root of operation after operation
+    /// Root of consecutive operations
     #[arg(long, value_enum, default_value_t = Root::Turn)]
     root: Root,
     /// After an operation that only moves data, measure plain copies of the same blocks as well
@@ -151,10 +151,10 @@ pub struct Options {
     effort: EffortOptions,
 }
 
-/// Who is the root.
+/// The choice of the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Root {
-    /// Every PE in turn, so that none runs ahead of the others: a latency
+    /// Every PE in turn, so that no PE runs ahead of the others: a latency
     Turn,
     /// PE 0, which may run ahead: a rate
     Fixed,
@@ -171,9 +171,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What the options ask for; small blocks only if it is to be quick.
+    /// The plan of the options; only small blocks if it `is_quick`.
     pub fn of(world: &World, options: &Options, effort: Effort, is_quick: bool) -> Plan {
-        // Source and target, each with a block for every PE, take half of the heap at most.
+        // Source and target, each with a block for every PE, take at most half of the heap.
         let has_room = |bytes: &usize| bytes * world.n_pes() <= world.heap_largest_free_bytes() / 4;
         let all_operations = || OPERATIONS.iter().map(|(operation, _)| *operation).collect();
         let bytes_max = if is_quick { QUICK_BYTES_MAX } else { usize::MAX };
@@ -204,16 +204,16 @@ fn operation(name: &str) -> Result<Operation, String> {
     found.ok_or_else(|| format!("there are: {}", names()))
 }
 
-/// Collective: a record for each operation and size, on PE 0.
+/// Collective: measures each operation and size; the records go to the sink on PE 0.
 ///
 /// # Errors
-/// Those of the sink, a result that is wrong, and if the symmetric heap has no room for the blocks.
+/// Errors of the sink, a wrong result, and if the symmetric heap has no room for the blocks.
 pub fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
     let bytes_max = largest(&plan.bytes);
     let collectives = Collectives::new(world, bytes_max / size_of::<f64>(), plan.root)?;
     let trials: Vec<_> =
         plan.operations.iter().copied().flat_map(|operation| plan.trials(operation)).collect();
-    // A sink that fails on PE 0 must not leave the others behind.
+    // If the sink fails on PE 0, the other PEs must not wait for it.
     let mut outcome = Ok(());
     for (index, (operation, bytes)) in trials.iter().copied().enumerate() {
         let words = bytes / size_of::<f64>();
@@ -252,11 +252,11 @@ struct Collectives<'w> {
     root: Root,
 }
 
-/// Memory starts at a page, as that of the other libraries' programs does.
+/// Memory starts at a page boundary, like that of the other libraries' programs.
 const PAGE_BYTES: usize = 4096;
 
 impl<'w> Collectives<'w> {
-    /// Collective: memory for blocks of up to so many words.
+    /// Collective: allocates memory for blocks of up to `words_max` words.
     fn new(world: &'w World, words_max: usize, root: Root) -> pelago::Result<Self> {
         let blocks = || world.alloc_aligned(words_max * world.n_pes(), PAGE_BYTES);
         Ok(Collectives {
@@ -270,7 +270,7 @@ impl<'w> Collectives<'w> {
         })
     }
 
-    /// Nanoseconds an operation that `act` does with a root, block by block; the same at all PEs. The result
+    /// The times of an operation, `act` with a root, in nanoseconds by block; the same at all PEs. The result
     /// is checked before, with each PE as the root.
     fn samples_ns(
         &self,
@@ -294,7 +294,7 @@ impl<'w> Collectives<'w> {
         (0..blocks).map(sample).collect()
     }
 
-    /// The time that the slowest PE takes for so many rounds.
+    /// The time of the slowest PE for `rounds` rounds.
     fn block(&self, rounds: u64, act: impl Fn(usize) -> pelago::Result<()>) -> pelago::Result<Duration> {
         self.world.barrier();
         let start = Instant::now();
@@ -337,7 +337,7 @@ impl<'w> Collectives<'w> {
         }
     }
 
-    /// Whether an operation only moves data, which every PE can reach.
+    /// Whether an operation only moves data, and all PEs map each other.
     fn can_copy(&self, operation: Operation) -> bool {
         use Operation::*;
         let is_mapped = |pe| self.source.ptr(pe).is_some();
@@ -345,8 +345,8 @@ impl<'w> Collectives<'w> {
             && (0..self.team.n_pes()).all(is_mapped)
     }
 
-    /// Copies to this PE's target what the operation must write there, by the C library's memcpy, with the
-    /// root's part of the work where only the root has a target.
+    /// Copies the data of the operation to this PE's target, by the C library's memcpy; if only the root has
+    /// a target, only the root copies.
     fn copy(&self, operation: Operation, words: usize, root: usize) {
         let (me, n) = (self.team.my_rank(), self.team.n_pes());
         let block = |from, source, target| self.copy_block(words, from, source, target);
@@ -369,12 +369,12 @@ impl<'w> Collectives<'w> {
         };
         let (source, target) =
             (place(&self.source, from, source), place(&self.target, self.world.my_pe(), target));
-        // SAFETY: both blocks lie in their arrays, as just checked; nobody writes the sources meanwhile, and
-        // only this PE its target.
+        // SAFETY: both blocks lie in their arrays, as just checked; no PE writes the sources meanwhile, and
+        // only this PE writes its target.
         unsafe { libc::memcpy(target.cast(), source.cast(), words * size_of::<f64>()) };
     }
 
-    /// Does the operation once and looks at every element of the result.
+    /// Executes the operation once and checks every element of the result.
     fn check(
         &self,
         (operation, words): (Operation, usize),
@@ -402,13 +402,13 @@ impl<'w> Collectives<'w> {
                 );
             }
         }
-        // Nobody writes again before all have looked.
+        // No PE writes again before all PEs have checked.
         self.world.barrier();
         Ok(())
     }
 }
 
-/// What a target holds before.
+/// The initial value of targets.
 const UNTOUCHED: f64 = -1.0;
 
 /// Element `index` of the block that one PE has for another. Sums of these are exact.
@@ -416,7 +416,7 @@ fn value(from: usize, to: usize, index: usize) -> f64 {
     (from * 65536 + to * 1024 + index % 1021) as f64
 }
 
-/// What an element of a block of a PE's target must be.
+/// The expected value of an element of a block of a PE's target.
 fn expected(operation: Operation, (me, n): (usize, usize), root: usize, block: usize, index: usize) -> f64 {
     use Operation::*;
     let sum = |to, pes: std::ops::Range<usize>| pes.map(|from| value(from, to, index)).sum::<f64>();
@@ -442,22 +442,22 @@ const COMPARED: &str = "barrier,broadcast,scatter,gather,all-gather,all-to-all,r
 /// Bytes of a block.
 const COMPARED_SIZES: &str = "8,64,512,4096,16384,65536,262144,1048576,4194304";
 
-/// How to compare.
+/// The options of the comparison.
 #[derive(Args)]
 pub struct Compare {
-    /// Number of rounds; in each, every library does every operation
+    /// Number of rounds; in each, every library runs every operation
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Numbers of PEs; those that have no core each are not bound
+    /// Numbers of PEs; PEs are bound if each has a core
     #[arg(long, value_delimiter = ',', default_value = "2,4")]
     pes: Vec<usize>,
     /// Operations
     #[arg(long, value_delimiter = ',', default_value = COMPARED)]
     operations: Vec<String>,
-    /// Bytes of a block, multiples of 8: what one PE contributes, or sends to each one
+    /// Block sizes in bytes, multiples of 8: the contribution of a PE, or the data for each PE
     #[arg(long, value_delimiter = ',', default_value = COMPARED_SIZES)]
     sizes: Vec<usize>,
-    /// Who is the root of operation after operation
+    /// Root of consecutive operations
     #[arg(long, value_enum, default_value_t = Root::Turn)]
     root: Root,
     /// The libraries to compare with
@@ -468,7 +468,7 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Builds the programs, runs them round after round, prints how they compare, and fails if a gate does.
+    /// Builds the programs, runs all rounds, prints the comparison, and fails if a gate fails.
     pub fn run(&self) -> Result<()> {
         ensure!(self.sizes.iter().all(|bytes| *bytes > 0 && bytes % 8 == 0), "sizes are multiples of 8");
         ensure!(self.pes.iter().all(|pes| *pes >= 2), "a comparison needs 2 PEs or more");
@@ -511,8 +511,7 @@ impl Compare {
         words.iter().chain(&peers::effort(is_crowded)).map(|&word| word.to_owned()).collect()
     }
 
-    /// Half a round trip of a flag of 8 bytes between PEs 0 and 1, the middle one of as many as there are
-    /// rounds.
+    /// Half a round trip of a flag of 8 bytes between PEs 0 and 1, the median over all rounds.
     fn one_way_ns(&self, pelago: &Path, pes: usize) -> Result<f64> {
         let rounds = self.rounds.to_string();
         let words = ["perf", "pairs", "--count", &rounds, "barrier-one-way"];
@@ -523,7 +522,7 @@ impl Compare {
     }
 }
 
-/// What was measured and how.
+/// The description of the measurement.
 fn heading(pes: usize, cores: usize, root: Root, one_way_ns: Option<f64>) -> String {
     let (placement, block) = placement(pes, cores);
     let root = match root {
@@ -540,15 +539,15 @@ fn heading(pes: usize, cores: usize, root: Root, one_way_ns: Option<f64>) -> Str
     )
 }
 
-/// Up to so many bytes an operation counts as small.
+/// The maximum size of a small operation, in bytes.
 const SMALL_BYTES: usize = 8;
-/// From so many bytes on it counts as large.
+/// The minimum size of a large operation, in bytes.
 const LARGE_BYTES: usize = 64 << 10;
-/// The operations that gates are about.
+/// The operations that have gates.
 const GATED: [&str; 4] = ["barrier", "broadcast", "all-to-all", "all-reduce"];
 
-/// The gates that the rows have figures for. PEs with a core each: small operations beside each library,
-/// large ones beside the best. PEs that share cores: both beside the best.
+/// The gates of the rows. If each PE has a core: small operations compared with each library, large ones with
+/// the best library. If PEs share cores: both compared with the best library.
 pub fn gates(rows: &[Row], cores: usize) -> Vec<Gate> {
     let mut gates = Vec::new();
     for row in rows.iter().filter(|row| GATED.contains(&row.operation.as_str())) {
@@ -629,7 +628,7 @@ mod tests {
     fn a_wrong_result_is_found() {
         let right_by_chance = spmd(3, |world| {
             let collectives = Collectives::new(world, 4, Root::Turn).unwrap();
-            // A sum in the place of every operation's own result.
+            // A sum in place of the result of every operation.
             let found = OPERATIONS.map(|(operation, _)| {
                 let sum = |root| collectives.operate(Operation::AllReduce, 4, root);
                 collectives.check((Operation::AllReduce, 4), 0, sum).unwrap();
@@ -640,8 +639,8 @@ mod tests {
             let right = OPERATIONS.iter().zip(found).filter(|(_, found)| !found);
             right.map(|((_, name), _)| *name).collect::<Vec<_>>()
         });
-        // The sum of block 0 is also what PE 0 gets from reduce-scatter, the root, PE 1, from reduce, and the
-        // last PE from the inclusive scan.
+        // The sum of block 0 is also the result of reduce-scatter at PE 0, of reduce at the root (PE 1), and
+        // of the inclusive scan at the last PE.
         let expected = [
             vec!["all-reduce", "reduce-scatter"],
             vec!["reduce", "all-reduce"],

@@ -1,7 +1,7 @@
-//! One PE computes while the others wait for it: how much of a core it gets, and how fast it is; for gates
-//! beside one that is alone in its job. Invariants: the work is in pieces of one size, and the PE that
-//! computes does not communicate meanwhile; jobs of all PEs and of one PE take turns and do the same work, so
-//! that what else the machine does slows both.
+//! One PE computes while the others wait for it: its share of a core, and its speed; for gates, compared with
+//! a PE that is alone in its job. Invariants: the work is in pieces of one size, and the PE that computes
+//! does not communicate meanwhile; jobs of all PEs and of one PE alternate and do the same work, so that
+//! other load on the machine slows both.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -25,26 +25,26 @@ pub static GATES: &[Gate] = &[
            source: Measured(|pairs| compare(pairs, |done| done.wall_ns / done.pieces as f64)) },
 ];
 
-/// PEs of the jobs in which all but one wait.
+/// The number of PEs of the jobs in which all but one wait.
 const PES: usize = 16;
 
-/// So many pairs of: a time of the PE that computes while the others wait, and of one that is alone. The time
-/// is that of a piece, or that in which it has a core for a millisecond.
+/// Measures `pairs` pairs: the time of a PE that computes while the others wait, and of a PE that is alone.
+/// The time is that of a piece of work, or the wall time for a millisecond on a core.
 fn compare(pairs: usize, ns: fn(Computation) -> f64) -> Result<Vec<Pair>> {
     let compute = |pes| -> Result<f64> {
-        // Not bound: who computes may have to go where nobody wakes.
+        // PEs are not bound: the PE that computes may have to move to a core without waiting PEs.
         let lines = job::perf(pes, false, &[], &["compute"])?;
         Ok(ns(job::parse(&lines)?.pop().context("PE 0 did not say what it has computed")?))
     };
     (0..pairs).map(|_| Ok(Pair { ours_ns: compute(PES)?, yardstick_ns: compute(1)? })).collect()
 }
 
-/// Numbers that a piece of work goes over: they fill a part of a core's own cache, so that whoever takes it
-/// is noticed.
+/// The number of values that a piece of work processes: they fill a part of a core's private cache, so that
+/// other use of the cache is noticed.
 const NUMBERS: usize = 16 << 10;
 
-/// Collective: PE 0 computes for about this time, the others each wait for a word of their own. What PE 0 has
-/// done; `None` elsewhere.
+/// Collective: PE 0 computes for about this time, while each of the others waits for a word. Returns the work
+/// of PE 0; `None` elsewhere.
 ///
 /// # Errors
 /// If the symmetric heap has no room for a word.
@@ -58,7 +58,7 @@ pub fn compute(world: &World, time: Duration) -> Result<Option<Computation>> {
     let mut numbers = vec![1.0; NUMBERS];
     let (start, start_cpu) = (Instant::now(), time_of(ClockId::ThreadCPUTime));
     let mut pieces = 0;
-    // One at least, also where the time is over when this PE first has a core.
+    // At least one piece, even if the time is over when this PE first gets a core.
     loop {
         piece(&mut numbers);
         pieces += 1;

@@ -1,7 +1,7 @@
-//! Contention: PEs that add to one word, and beside it to a word each. Invariant: both kinds take turns, and
-//! all words are in PE 0's memory, so that nothing differs but who shares a cache line. The curve is that of
-//! figure 6 of Pritchard, Gilmore, ten Bruggencate, Knaak and Pagel, "Message Passing Toolkit (MPT) Software
-//! on XT3": the latency of `shmem_fadd` as a function of the PEs that update one variable.
+//! Contention: PEs that add to one word, compared with one word per PE. Invariant: both kinds alternate, and
+//! all words are in PE 0's memory, so that they differ only in the sharing of cache lines. The curve is that
+//! of figure 6 of Pritchard, Gilmore, ten Bruggencate, Knaak and Pagel, "Message Passing Toolkit (MPT)
+//! Software on XT3": the latency of `shmem_fadd` as a function of the PEs that update one variable.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use crate::base::crowd::{Meetings, rate_of_all};
 use crate::base::ensemble::Leader;
 use crate::base::prelude::*;
 
-/// Whose memory the words are in.
+/// The PE whose memory contains the words.
 const TARGET: Pe = 0;
-/// Words that lie between two, so that no cache line is shared, nor fetched with another.
+/// The distance of two words, so that they share no cache line and no prefetch.
 const STRIDE: usize = 16;
 
 fn of_unit(records: &[Record], place: Place, unit: Unit) -> impl Iterator<Item = &Record> {
@@ -71,10 +71,10 @@ pub fn rate_curve(records: &[Record]) -> Figure {
     curve(records, Unit::MillionsPerSecond, y, ORANGE, title, caption)
 }
 
-/// Collective, for two PEs or more, all of which add.
+/// Collective, for two PEs or more: measures PEs that all add.
 ///
 /// # Errors
-/// Those of the sink, and if the symmetric heap has no room for a few words.
+/// Errors of the sink, and if the symmetric heap has no room for a few words.
 pub fn all(world: &World, effort: Effort, sink: Sink<'_>) -> Result<()> {
     let contest = Contest::pair(world, world.n_pes())?;
     let mut suite = Suite::new(world, effort);
@@ -82,7 +82,7 @@ pub fn all(world: &World, effort: Effort, sink: Sink<'_>) -> Result<()> {
     suite.run(sink)
 }
 
-/// So many PEs, once on one word, once on a word each.
+/// A number of PEs, on one word, and on one word per PE.
 pub struct Contest<'w> {
     sides: [Side<'w>; 2],
 }
@@ -123,7 +123,7 @@ impl<'w> Contest<'w> {
     }
 }
 
-/// One of the two kinds.
+/// One of the two kinds: one word, or one word per PE.
 struct Side<'w> {
     contenders: usize,
     place: Place,
@@ -141,7 +141,7 @@ impl<'w> Side<'w> {
         })
     }
 
-    /// Adds for as many microseconds as it is told.
+    /// Adds for the given number of microseconds.
     fn part<'a>(&'a self) -> Part<'a> {
         let me = self.words.world().my_pe();
         if me >= self.contenders {
@@ -153,7 +153,8 @@ impl<'w> Side<'w> {
         Box::new(move |microseconds| self.meetings.work(me, Duration::from_micros(microseconds), batch))
     }
 
-    /// One block: each PE's nanoseconds an operation, and 10^6 operations a second of all.
+    /// Measures one block: the nanoseconds per operation of each PE, and the rate of all PEs in 10^6
+    /// operations per second.
     fn sample(
         &self,
         leader: &mut Leader<'_, '_, '_>,

@@ -1,9 +1,10 @@
-//! One-sided operations as a fabric has them (`perf fabric`), and `cargo xtask compare fabric`: beside a
-//! program over libfabric alone (c/fabric.c), which the compiler of the system builds.
+//! One-sided operations of a fabric (`perf fabric`), and `cargo xtask compare fabric`: the same compared with
+//! a program over libfabric alone (c/fabric.c), which the system's compiler builds.
 //!
-//! Invariant: each operation is complete when it counts, a put when it is delivered; windows are completed
-//! one by one. Both sides do the same operations over the same provider and domain, which each says itself,
-//! between two processes that are placed alike, in as many blocks, and take turns row by row.
+//! Invariant: each operation is complete when it is counted, a put when it is delivered; windows are
+//! completed one by one. Both sides run the same operations over the same provider and domain, which each of
+//! them reports, between two processes with the same placement, in the same number of blocks, and alternate
+//! row by row.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -19,13 +20,13 @@ use crate::base::peers::{self, Printed, Side};
 use crate::base::prelude::*;
 use crate::base::rounds::{self, Files, Gate, gates_table};
 
-/// The PE that is written and read.
+/// The target PE.
 const TARGET: Pe = 1;
-/// Puts of 8 bytes between two completions.
+/// The number of puts of 8 bytes between two completions.
 const RATE_WINDOW: usize = 64;
-/// Large transfers between two completions.
+/// The number of large transfers between two completions.
 const BANDWIDTH_WINDOW: usize = 8;
-/// Bytes of a large transfer.
+/// The size of a large transfer, in bytes.
 const LARGE_BYTES: usize = 1 << 20;
 const WORD_BYTES: usize = size_of::<u64>();
 
@@ -46,20 +47,20 @@ pub enum Row {
     GetBandwidth,
 }
 
-/// What to measure, and how long.
+/// The measurements, and their duration.
 #[derive(Clone, Debug, Args)]
 pub struct Options {
-    /// Measurements; all unless given
+    /// Measurements (default: all)
     #[arg(long, value_delimiter = ',')]
     rows: Vec<Row>,
     #[command(flatten)]
     effort: EffortOptions,
 }
 
-/// Collective, for two PEs or more: each row by itself.
+/// Collective, for two PEs or more: measures each row separately.
 ///
 /// # Errors
-/// Those of the sink, and if the symmetric heap has no room for a large transfer.
+/// Errors of the sink, and if the symmetric heap has no room for a large transfer.
 pub fn all(world: &World, options: &Options, effort: Effort, sink: Sink<'_>) -> Result<()> {
     let memory = Memory::new(world)?;
     let mut suite = Suite::new(world, options.effort.effort(effort));
@@ -81,11 +82,11 @@ pub fn all(world: &World, options: &Options, effort: Effort, sink: Sink<'_>) -> 
     suite.run(sink)
 }
 
-/// What the rows work on.
+/// The memory of the rows.
 struct Memory<'w> {
     words: Symmetric<'w, u64>,
     large: Symmetric<'w, u64>,
-    /// What is put, and where what is got goes: a place for each of a window.
+    /// The source of puts and target of gets, with a place for each transfer of a window.
     private: RefCell<Vec<u64>>,
 }
 
@@ -143,7 +144,7 @@ impl<'w> Memory<'w> {
     }
 }
 
-/// How much more time than theirs ours may take for a row, if that is bound.
+/// The maximum ratio of our time to theirs for a row, if it has a bound.
 fn bound(row: &str) -> Option<f64> {
     match row {
         "put" | "get" => Some(1.05),
@@ -151,15 +152,16 @@ fn bound(row: &str) -> Option<f64> {
         _ => None,
     }
 }
-/// Both sides' blocks: some ten operations long, and many, so that some are undisturbed. No time is set that
-/// could end a run before: the more blocks, the shorter the shortest.
+/// The blocks of both sides: about ten operations long, and many of them, so that some are undisturbed. The
+/// time limit is large, so that the number of blocks is the same: with more blocks, the shortest block is
+/// shorter.
 const EFFORT: [&str; 6] = ["--block-us", "500", "--blocks", BLOCKS, "--budget-ms", "60000"];
 const BLOCKS: &str = "301";
 
-/// How to compare.
+/// The options of the comparison.
 #[derive(Args)]
 pub struct Compare {
-    /// Number of rounds; in each, both sides do every row
+    /// Number of rounds; in each, both sides run every row
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Rows (default: all)
@@ -174,17 +176,17 @@ pub struct Compare {
     /// Put the two processes of a side into these network namespaces (`ip netns`); needs root
     #[arg(long, value_name = "A,B", value_parser = namespaces)]
     netns: Option<[String; 2]>,
-    /// Keep each process, with the threads that libfabric starts in it, on a core of its own
+    /// Bind each process, with the threads that libfabric starts in it, to a separate core
     #[arg(long)]
     bind: bool,
-    /// Let libfabric's side yield its core while it waits, as a PE does; by default it spins
+    /// Let libfabric's side yield its core while it waits, like a PE; by default it spins
     #[arg(long)]
     r#yield: bool,
-    /// Let libfabric's side have neither atomics nor progress by the provider, as Pelago does where its own
-    /// thread makes progress; fetch-add is left out
+    /// Request neither atomics nor automatic progress on libfabric's side, like Pelago with its progress
+    /// thread; fetch-add is left out
     #[arg(long)]
     calls: bool,
-    /// Take the middle block of a run in place of the shortest
+    /// Use the median block of a run in place of the shortest
     #[arg(long)]
     middle: bool,
     #[command(flatten)]
@@ -192,7 +194,7 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Builds both programs, runs them round after round, prints how they compare, and fails if a gate does.
+    /// Builds both programs, runs all rounds, prints the comparison, and fails if a gate fails.
     pub fn run(&self) -> Result<()> {
         let bare = peers::compile(Path::new("gcc"), "fabric.c", "bare", &["-lfabric"])
             .context("libfabric's headers: sudo apt-get install gcc libfabric-dev")?;
@@ -217,13 +219,13 @@ impl Compare {
             bail!("the sides did not use the same fabric: {}", fabrics.join(", "))
         };
         let rows = collected.rows(2);
-        // They are for the program that can leave its targets alone.
+        // The gates apply only if libfabric's side uses automatic progress.
         let gates: Vec<_> = rows.iter().filter_map(gate).filter(|_| !self.calls).collect();
         let tables = [rounds::table(&self.heading(fabric), &rows), gates_table(&gates)];
         rounds::finish("One-sided operations over libfabric", &rows, &gates, &tables, &self.files)
     }
 
-    /// The rows that are wanted.
+    /// The selected rows.
     fn names(&self) -> Vec<String> {
         let is_wanted = |row: &&Row| match self.rows.is_empty() {
             true => !(self.calls && **row == Row::FetchAdd),
@@ -280,16 +282,16 @@ impl Compare {
     }
 }
 
-/// A PE enters its namespace, which is its node, and becomes the program.
+/// The shell script by which a PE enters its namespace, which is its node, and runs the program.
 const ENTER: &str = "case $PMI_RANK in 0) place=$1 ;; *) place=$2 ;; esac; shift 2; \
                      export PELAGO_NODE_ID=$place; exec nsenter --net=/run/netns/$place \"$@\"";
 
-/// A line of a program as that of its row, and the provider and domain that it names.
+/// Checks a line of a program for its row; returns it with the provider and domain that it names.
 fn checked(mut line: Printed, row: &str) -> Result<(Printed, String)> {
     let samples = line.samples.unwrap_or(0);
     ensure!(samples.to_string() == BLOCKS, "not {BLOCKS} blocks, as the other side: {line:?}");
     let fabric = line.fabric.clone().with_context(|| format!("no fabric is named: {line:?}"))?;
-    // Ours says by which of its own providers: `ofi (tcp;ofi_rxm on eth0)`.
+    // Our side adds its own provider: `ofi (tcp;ofi_rxm on eth0)`.
     let bare = fabric.strip_prefix("ofi (").and_then(|names| names.strip_suffix(')'));
     let bare = bare.unwrap_or(&fabric).to_owned();
     row.clone_into(&mut line.operation);

@@ -1,7 +1,8 @@
 //! `cargo xtask compare fft`: one forward 3D FFT of complex doubles, by Pelago and by FFTW-MPI.
 //!
-//! Invariant: both transform the same field, are bound to the same number of cores, and are timed alike: the
-//! slowest rank from a barrier on, after one untimed transform. A difference of their spectra is an error.
+//! Invariant: both transform the same data, are bound to the same number of cores, and are timed in the same
+//! way: the time of the slowest rank after a barrier, after one untimed transform. Different spectra are an
+//! error.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,20 +16,20 @@ use crate::base::stats::Summary;
 use crate::base::table::Table;
 use crate::base::workspace::output_of;
 
-/// What FFTW-MPI and its launcher need on Debian, whose FFTW-MPI is that for Open MPI.
+/// The Debian packages of FFTW-MPI and its launcher; Debian builds FFTW-MPI for Open MPI.
 const PACKAGES: &str = "libfftw3-dev libfftw3-mpi-dev openmpi-bin libopenmpi-dev";
-/// The largest difference of the two checksums, relative to them.
+/// The maximum relative difference of the two checksums.
 const TOLERANCE: f64 = 1e-12;
-/// The other side, as the table names it.
+/// The name of the other side in the table.
 const PEER: &str = "FFTW-MPI";
 
-/// How to compare.
+/// The options of the comparison.
 #[derive(Args)]
 pub struct Compare {
     /// Number of pairs of runs for each grid and number of ranks
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     pairs: u32,
-    /// Timed transforms of each run; the run counts as their median
+    /// Timed transforms of each run, whose median is the result of the run
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     repeat: u32,
     /// Grids
@@ -42,26 +43,26 @@ pub struct Compare {
     json: bool,
 }
 
-/// What one run of one program printed.
+/// The output of one run of one program.
 #[derive(Debug, Deserialize)]
 struct Printed {
     seconds: Vec<f64>,
     checksum: [f64; 2],
-    /// Absent from the other side, which checks nothing itself.
+    /// Absent for the other side, which checks nothing itself.
     variant: Option<String>,
     verified: Option<bool>,
 }
 
-/// One side's figures for one grid and number of ranks.
+/// The results of one side for one grid and number of ranks.
 #[derive(Debug, Serialize)]
 struct Figures {
     /// The median of the runs.
     median_seconds: f64,
     /// The shortest of all timed transforms.
     min_seconds: f64,
-    /// Median over that of the other side: below 1, Pelago is faster.
+    /// The ratio of the medians of this side and the other one: below 1, Pelago is faster.
     ratio: f64,
-    /// The ratio of the shortest ones.
+    /// The ratio of the shortest transforms.
     min_ratio: f64,
     /// The median of each run.
     runs: Vec<f64>,
@@ -79,7 +80,7 @@ struct Row {
 }
 
 impl Compare {
-    /// Builds both programs, runs them in pairs and prints how they compare.
+    /// Builds both programs, runs them in pairs and prints the comparison.
     pub fn run(&self) -> Result<()> {
         let fftw = peers::compile_by(Side::OpenMpi, "fft.c", &["-lfftw3_mpi", "-lfftw3", "-lm"])
             .with_context(|| format!("does this help? sudo apt-get install {PACKAGES}"))?;
@@ -103,7 +104,7 @@ impl Compare {
 struct Programs {
     pelago: PathBuf,
     fftw: PathBuf,
-    /// Where plans are kept between runs.
+    /// The folder of FFTW's plans, which are kept between runs.
     folder: PathBuf,
 }
 
@@ -129,7 +130,7 @@ impl Programs {
         Ok(row(size, ranks, runs))
     }
 
-    /// Runs our program; one result a variant.
+    /// Runs our program; returns one result per variant.
     fn run_pelago(&self, size: &str, ranks: usize, repeat: u32) -> Result<Vec<Printed>> {
         let repeat = repeat.to_string();
         let words = ["ft", "--transform", size, "--variant", "all", "--json", "--repeat", &repeat];
@@ -150,7 +151,7 @@ fn parse(line: &str) -> Result<Printed> {
     Ok(printed)
 }
 
-/// Fails unless our results are right by our own checks and all checksums are equal to rounding.
+/// Fails unless our results pass our own checks and all checksums are equal up to rounding.
 fn agree(ours: &[Printed], theirs: &Printed) -> Result<()> {
     ensure!(!ours.is_empty(), "pelago printed no result");
     let [real, imaginary] = theirs.checksum;
@@ -180,7 +181,7 @@ fn row(size: &str, ranks: usize, runs: BTreeMap<String, Runs>) -> Row {
     Row { size: size.to_owned(), ranks, sides }
 }
 
-/// The rows as a table, a line a side.
+/// The rows as a table, one line per side.
 fn table(rows: &[Row]) -> Table {
     let title = "One forward 3D FFT: median of the runs, shortest transform, ratios to FFTW-MPI";
     let mut table = Table::new(title, 1, "grid|ranks|side|median, ms|ratio|min, ms|ratio");

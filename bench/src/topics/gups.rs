@@ -1,7 +1,8 @@
 //! `cargo xtask compare gups`: random updates of one table, by Pelago and by Debian's hpcc.
 //!
-//! Invariant: both update a table of the same size on as many PEs, verify it, and take turns. hpcc counts
-//! with the better of its two variants of each round; a ratio is that of the medians over all rounds.
+//! Invariant: both update a table of the same size on the same number of PEs, verify it, and alternate. The
+//! result of hpcc is the better of its two variants in each round; a ratio is that of the medians over all
+//! rounds.
 
 mod hpcc;
 
@@ -18,13 +19,13 @@ use crate::base::stats::Summary;
 use crate::base::table::Table;
 use crate::base::workspace::output_of;
 
-/// The method that the gate is about, and its bound: so many times the rate of hpcc.
+/// The method of the gate, and its bound: the minimum ratio to the rate of hpcc.
 const GATE_METHOD: &str = "messages";
 const GATE: f64 = 2.0;
-/// The other side, as the table names it.
+/// The name of the other side in the table.
 const PEER: &str = "hpcc";
 
-/// How to compare.
+/// The options of the comparison.
 #[derive(Args)]
 pub struct Compare {
     /// Number of rounds; in each, hpcc and every method update every table
@@ -34,7 +35,7 @@ pub struct Compare {
     #[arg(long, value_delimiter = ',', default_value = "20,23,26",
           value_parser = clap::value_parser!(u32).range(10..=34))]
     table_log2: Vec<u32>,
-    /// Methods of ours, as `pelago run gups --method` has them
+    /// Our methods, with the names of `pelago run gups --method`
     #[arg(long, value_delimiter = ',', default_value = GATE_METHOD)]
     methods: Vec<String>,
     /// Number of PEs, and of processes of hpcc
@@ -45,7 +46,7 @@ pub struct Compare {
     json: bool,
 }
 
-/// What our application prints.
+/// The output of our application.
 #[derive(Debug, Deserialize)]
 struct Printed {
     gups: f64,
@@ -60,9 +61,9 @@ struct Printed {
 struct Side {
     /// `hpcc`, or our method.
     side: String,
-    /// 10^9 updates a second in each round.
+    /// The rate of each round, in 10^9 updates per second.
     gups: Vec<f64>,
-    /// Updates of the last round.
+    /// The number of updates of the last round.
     updates: u64,
 }
 
@@ -76,7 +77,7 @@ struct Row {
 }
 
 impl Compare {
-    /// Runs both sides in turn, prints how they compare, and fails if the gate does.
+    /// Runs both sides in turn, prints the comparison, and fails if the gate fails.
     pub fn run(&self) -> Result<()> {
         ensure!(!self.methods.is_empty() && self.pes > 0, "nothing to compare");
         let hpcc = Hpcc::find(peers::folder()?.join("hpcc"))?;
@@ -99,7 +100,7 @@ struct Runner {
 }
 
 impl Runner {
-    /// All rounds with one table; another side goes first in each.
+    /// Runs all rounds with one table; the sides rotate, so that each goes first in turn.
     fn compare(&self, table_log2: u32, args: &Compare) -> Result<Row> {
         let names = [PEER].into_iter().chain(args.methods.iter().map(String::as_str));
         let side = |name: &str| Side { side: name.to_owned(), gups: Vec::new(), updates: 0 };
@@ -120,7 +121,7 @@ impl Runner {
         Ok(Row { table_log2, pes: args.pes, sides })
     }
 
-    /// The better of its two variants.
+    /// Runs hpcc; returns the better of its two variants.
     fn run_hpcc(&self, table_log2: u32, pes: usize) -> Result<(f64, u64)> {
         let sections = self.hpcc.run(table_log2, pes, self.is_crowded)?;
         eprintln!("  hpcc: {:.4} and {:.4} (LCG) GUP/s", sections[0].gups, sections[1].gups);
@@ -140,8 +141,8 @@ impl Runner {
     }
 }
 
-/// Reads what our application prints; fails unless it is about this table and right: at most one word of a
-/// hundred may be wrong, by the rules of the HPC Challenge.
+/// Parses the output of our application; fails if the table differs or the result is wrong: at most one
+/// percent of the words may be wrong, by the rules of the HPC Challenge.
 fn read(text: &str, table_log2: u32, pes: usize) -> Result<Printed> {
     let printed: Printed = serde_json::from_str(text.trim()).context("no result")?;
     let is_same = (printed.table_words, printed.pes) == (1 << table_log2, pes);
@@ -152,13 +153,13 @@ fn read(text: &str, table_log2: u32, pes: usize) -> Result<Printed> {
 }
 
 impl Row {
-    /// A side's median over hpcc's.
+    /// The ratio of a side's median to hpcc's.
     fn ratio(&self, side: &Side) -> f64 {
         Summary::of(&side.gups).median / Summary::of(&self.sides[0].gups).median
     }
 }
 
-/// The rows as a table, a line a side.
+/// The rows as a table, one line per side.
 fn table(rows: &[Row]) -> Table {
     let title = "Random updates of a table of so many words, GUP/s (10^9 a second)";
     let mut table = Table::new(title, 1, "table|PEs|side|median|least|most|to hpcc");
@@ -173,7 +174,7 @@ fn table(rows: &[Row]) -> Table {
     table
 }
 
-/// Fails if aggregated messages on two PEs are not so much faster than hpcc.
+/// Fails if aggregated messages on two PEs do not reach the bound.
 fn check_gate(rows: &[Row]) -> Result<()> {
     for row in rows.iter().filter(|row| row.pes == 2) {
         for side in row.sides.iter().filter(|side| side.side == GATE_METHOD) {

@@ -1,6 +1,6 @@
-//! `bench links`: several links at once. PE 0 floods PE 1, or more PEs in turn, which may each be behind a
-//! link of their own. Invariant: a window has the same number of puts for each target and is complete before
-//! the next; each size is measured over all numbers of links in turn.
+//! `bench links`: several links at once. PE 0 sends floods of puts to PE 1, or to more PEs in turn, which may
+//! be on separate links. Invariant: a window has the same number of puts for each target and is complete
+//! before the next; for each size, all numbers of links are measured in turn.
 //!
 //! Source: the multi-link bandwidth of M. Luo et al., Early Evaluation of Scalable Fabric Interface for PGAS
 //! Programming Models.
@@ -57,19 +57,19 @@ fn curves(records: &[Record]) -> Figure {
     )
 }
 
-/// Puts to each target between two completions.
+/// The number of puts to each target between two completions.
 const PUTS_EACH: usize = 8;
-/// Numbers of links, as far as there are PEs behind them.
+/// The numbers of links, limited by the number of PEs.
 const LINKS: [usize; 4] = [1, 2, 4, 6];
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// Bytes of a put of `bench links`.
+/// The sizes of a put of `bench links`, in bytes.
 pub const BYTES: [usize; 7] = [512, 2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20];
 
 /// Collective, for two PEs or more: each size, all numbers of links in one trial.
 ///
 /// # Errors
-/// Those of the sink, and if the symmetric heap has no room for the largest put.
+/// Errors of the sink, and if the symmetric heap has no room for the largest put.
 pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Result<()> {
     let place = world.alloc_zeroed::<u64>(largest(bytes) / WORD_BYTES)?;
     let mut suite = Suite::new(world, effort);
@@ -85,7 +85,7 @@ pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Re
     suite.run(sink)
 }
 
-/// Windows of puts of so many words to the PEs from 1 on, in turn; every put writes ones.
+/// Windows of puts of `words` words to the PEs from 1 on, in turn; every put writes ones.
 fn windows<'a>(place: &'a Symmetric<'_, u64>, words: usize, links: usize) -> Part<'a> {
     let world = place.world();
     let source = vec![1; words];

@@ -1,4 +1,4 @@
-//! The topics: a file each.
+//! The topics, one file for each.
 
 pub mod am;
 pub mod atomics;

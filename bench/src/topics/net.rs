@@ -1,8 +1,8 @@
 //! `cargo xtask compare net`: between nodes, over TCP. Pelago over its own provider and over libfabric, Open
-//! MPI, MPICH, and a raw socket, between two network namespaces that stand for two hosts.
+//! MPI, MPICH, and a raw socket, between two network namespaces that simulate two hosts.
 //!
-//! Invariant: all are timed by the same loop (c/net_rows.h), start without binding, have their hosts' names
-//! and take turns, run by run. A ratio is the median over the rounds of ours to theirs in the same round.
+//! Invariant: all are timed by the same loop (c/net_rows.h), run without binding, have different host names
+//! and alternate run by run. A ratio is the median, over the rounds, of our time to theirs in the same round.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -15,7 +15,7 @@ use crate::base::peers::{self, Printed, Side};
 use crate::base::rounds::{self, Files, Gate, Row, cores, gates_table};
 use crate::base::workspace::root;
 
-/// How to compare.
+/// The options of the comparison.
 #[derive(Args)]
 pub struct Compare {
     /// The two network namespaces (`ip netns`), with a link and an IPv4 address each; needs root
@@ -24,13 +24,13 @@ pub struct Compare {
     /// PEs in each namespace
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     ppn: u32,
-    /// Number of rounds; in each, every side does every row
+    /// Number of rounds; in each, every side runs every row
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// Run everything beside a process that computes
     #[arg(long)]
     busy: bool,
-    /// Let Open MPI yield its core while it waits (mpi_yield_when_idle), which it does not by default
+    /// Let Open MPI yield its core while it waits (mpi_yield_when_idle); by default it does not
     #[arg(long)]
     r#yield: bool,
     /// Leave Pelago over libfabric out
@@ -44,14 +44,14 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Builds the programs, runs them round after round, prints how they compare, and fails if a gate does.
+    /// Builds the programs, runs all rounds, prints the comparison, and fails if a gate fails.
     pub fn run(&self) -> Result<()> {
         let programs = Programs::build(self)?;
         let _busy = self.busy.then(Busy::start).transpose()?;
         let (pes, cores) = (2 * self.ppn as usize, cores()?);
         let mut sides = vec![Side::Pelago];
         sides.extend((!self.no_libfabric).then_some(Side::OverLibfabric));
-        // UCX cannot be told which of the processes share a node here, and the socket has one process a node.
+        // UCX cannot distinguish the simulated nodes, and the socket program has one process per node.
         sides.extend(self.against.iter().filter(|&&side| self.ppn == 1 || side != Side::Mpich));
         sides.extend((self.ppn == 1).then_some(Side::Socket));
         let figure_ns = |printed: &Printed| printed.figure_ns(pes, cores);
@@ -64,7 +64,7 @@ impl Compare {
     }
 }
 
-/// The rows with the sizes of an operation one after the other, as charts want them.
+/// The rows in the order of charts: the sizes of an operation one after the other.
 fn by_operation(mut rows: Vec<Row>) -> Vec<Row> {
     let order: Vec<String> = rows.iter().map(|row| row.operation.clone()).collect();
     rows.sort_by_key(|row| order.iter().position(|operation| *operation == row.operation));
@@ -115,7 +115,7 @@ fn gates(row: &Row, args: &Compare) -> Vec<Gate> {
     bounds.into_iter().filter_map(gate).collect()
 }
 
-/// The programs, ready to run.
+/// The compiled programs.
 struct Programs {
     folder: PathBuf,
     pelago: PathBuf,
@@ -123,7 +123,7 @@ struct Programs {
     hosts: [Host; 2],
 }
 
-/// The programs' files in the folder, by their sides.
+/// The path of the program of a side.
 fn file(folder: &Path, side: Side) -> PathBuf {
     folder.join(format!("net-{}", side.name().replace(' ', "-").to_lowercase()))
 }
@@ -138,7 +138,7 @@ impl Programs {
         Ok(Programs { pelago: prefix.join("bin/pelago"), folder: peers::folder()?, hosts })
     }
 
-    /// What runs a side's program.
+    /// The command that runs a side's program.
     fn command(&self, side: Side, args: &Compare) -> Result<Command> {
         let [first, second] = self.hosts.each_ref().map(|host| &host.address);
         let (n, ppn) = ((2 * args.ppn).to_string(), args.ppn);
@@ -163,7 +163,7 @@ impl Programs {
                 if args.r#yield {
                     command.args(["--mca", "mpi_yield_when_idle", "1"]);
                 }
-                // Debian's Open MPI and UCX disagree about memory hooks.
+                // Debian's Open MPI and UCX have conflicting memory hooks.
                 command.args(["--mca", "opal_common_ucx_opal_mem_hooks", "0"]);
                 command.env("OMPI_MCA_opal_common_ucx_opal_mem_hooks", "0");
                 command.args(["-x", "OMPI_MCA_opal_common_ucx_opal_mem_hooks", "--host", &hosts, "-n", &n]);
@@ -173,7 +173,7 @@ impl Programs {
                 command.args(["mpiexec.mpich", "-localhost", first, "-launcher", "ssh", "-launcher-exec"]);
                 command.arg(&script).args(["-hosts", &format!("{first},{second}"), "-ppn"]);
                 command.args([&ppn.to_string(), "-n", &n]);
-                // Debian's stands on UCX, which takes the memory of the machine otherwise.
+                // Debian's MPICH uses UCX, which would otherwise use shared memory.
                 let devices = self.hosts.each_ref().map(|host| host.device.as_str()).join(",");
                 command.args(["-genv", "UCX_TLS", "tcp,self", "-genv", "UCX_NET_DEVICES", &devices]);
                 command.arg(file(&self.folder, side));
@@ -188,7 +188,7 @@ impl Programs {
     }
 }
 
-/// A process that computes as long as this lives.
+/// A background process that computes until this value is dropped.
 struct Busy(Child);
 
 impl Busy {
@@ -200,7 +200,7 @@ impl Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        // It is a child that only computes: there is nothing to say if it is gone already.
+        // The child only computes: an error because it is gone already is ignored.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,5 +1,5 @@
-//! `bench rate`: messages a second of non-blocking puts, in windows from PE 0 to PE 1, each completed before
-//! the next. Invariant: the ways of starting them are measured in turn, for each size and window, and put the
+//! `bench rate`: the message rate of non-blocking puts, in windows from PE 0 to PE 1, each completed before
+//! the next. Invariant: the ways of starting puts are measured in turn, for each size and window, and put the
 //! same bytes to the same places, one after the other in a region that stays in the caches.
 
 use std::cell::Cell;
@@ -82,20 +82,20 @@ fn by_window(records: &[Record]) -> Figure {
     )
 }
 
-/// The PE that is written to.
+/// The target PE.
 const TARGET: Pe = 1;
-/// Bytes of the region that puts go to.
+/// The size of the target region, in bytes.
 const REGION_BYTES: usize = 64 << 10;
-/// Contexts that take turns.
+/// The number of contexts that are used in turn.
 const CONTEXTS: usize = 4;
 
-/// Bytes of a put, and puts between two completions, of `bench rate`.
+/// The sizes of a put in bytes, and the numbers of puts between two completions, of `bench rate`.
 pub const SIZES: [&[usize]; 2] = [&[8, 64, 512, 4096], &[1, 8, 64, 512]];
 
-/// Collective, for two PEs or more: each size and window, all ways in one trial.
+/// Collective, for two PEs or more: measures each size and window, with all ways in one trial.
 ///
 /// # Errors
-/// Those of the sink, if the symmetric heap has no room for the region, and if there are no more contexts.
+/// Errors of the sink, if the symmetric heap has no room for the region, and if there are no more contexts.
 pub fn all(world: &World, [bytes, windows]: [&[usize]; 2], effort: Effort, sink: Sink<'_>) -> Result<()> {
     let messages = Messages::new(world)?;
     let mut suite = Suite::new(world, effort);
@@ -108,7 +108,7 @@ pub fn all(world: &World, [bytes, windows]: [&[usize]; 2], effort: Effort, sink:
     suite.run(sink)
 }
 
-/// Where the puts go, and what they are started with.
+/// The target of the puts, and the contexts.
 struct Messages<'w> {
     region: Symmetric<'w, u64>,
     contexts: Vec<Context<'w>>,
@@ -122,7 +122,7 @@ impl<'w> Messages<'w> {
         Ok(Messages { region, contexts: contexts.collect::<pelago::Result<_>>()? })
     }
 
-    /// Windows of so many puts of so many bytes; every put writes ones.
+    /// Windows of `window` puts of `bytes` bytes; every put writes ones.
     fn windows<'a>(&'a self, way: Way, bytes: usize, window: usize) -> Part<'a> {
         let (world, words) = (self.region.world(), bytes / size_of::<u64>());
         let rotation = Rotation::new(words, self.region.len());
@@ -160,7 +160,7 @@ impl<'w> Messages<'w> {
         }
     }
 
-    /// Each put owns its buffer until it is complete; then the next window has it.
+    /// Each put owns its buffer until it is complete; then the next window reuses it.
     fn windows_of_handles<'a>(&'a self, rotation: Rotation, window: usize, source: &[u64]) -> Part<'a> {
         let mut buffers = vec![source.to_vec(); window];
         only_first(self.region.world(), move |count| {

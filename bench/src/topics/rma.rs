@@ -1,7 +1,7 @@
-//! `bench rma`: put and get of PE 0 on PE 1's memory beside memcpy, and with the barrier (`barrier.rs`).
-//! Invariants: a ratio stands beside what it is a ratio of, and both were measured in turn; PE 1 touches
-//! nothing meanwhile, so both sides of a comparison find their buffers in the same state. Where PEs do not
-//! map each other, there is no yardstick.
+//! `bench rma`: put and get of PE 0 on PE 1's memory, compared with memcpy, and the barrier (`barrier.rs`).
+//! Invariants: a ratio is shown with its two values, which were measured alternately; PE 1 accesses no memory
+//! meanwhile, so both sides of a comparison find their buffers in the same state. If PEs do not map each
+//! other, there is no yardstick.
 
 use std::hint::black_box;
 use std::rc::Rc;
@@ -34,7 +34,7 @@ Examples:
   pelago bench rma --fabric ofi          over libfabric; the heading says over which provider and domain
   pelago bench rma -n 16 --html b.html   barriers of up to 16 PEs too, and a page of curves";
 
-/// A rate that is at least so much of that of memcpy.
+/// A gate on the ratio of a rate to that of memcpy.
 const fn gate(
     name: &'static str,
     what: &'static str,
@@ -57,7 +57,7 @@ pub static GATES: &[Gate] = &[
     gate("get-4m", "4 MiB gets to memcpy, rate", 0.97, &["get", "--bytes", "4194304"]),
 ];
 
-/// The PE that is written and read.
+/// The target PE.
 const TARGET: Pe = 1;
 const WORD_BYTES: usize = size_of::<u64>();
 
@@ -65,7 +65,7 @@ fn job(pes: usize) -> Job {
     Job { pes, suite: if pes == 2 { "rma" } else { "barrier" } }
 }
 
-/// The numbers of PEs whose barriers are measured: each up to 8, then a quarter more at a time, and `max`.
+/// The numbers of PEs for which barriers are measured: all up to 8, then in steps of a quarter, and `max`.
 fn pe_counts(max: usize) -> Vec<usize> {
     let next = |pes: &usize| (*pes < max).then(|| (pes + (pes / 4).max(1)).min(max));
     let next = |pes: &usize| if *pes < 8 { (*pes < max).then_some(pes + 1) } else { next(pes) };
@@ -90,7 +90,7 @@ fn bandwidth(records: &[Record], name: &str, ours: Operation, memcpy: Operation)
     let names = format!("size|buffers|{name}: min|median|max|memcpy: median|{name} / memcpy");
     let mut table = Table::new(title, 2, &names);
     for record in of(records, Bench::Bandwidth, ours) {
-        // Over a fabric there is nothing that memcpy could do.
+        // Over a fabric, memcpy cannot access the memory.
         let beside = of(records, Bench::Bandwidth, memcpy)
             .find(|r| (r.label.bytes, r.label.place) == (record.label.bytes, record.label.place));
         let place = if record.label.place == Some(Place::Memory) { "memory" } else { "cache" };
@@ -152,18 +152,18 @@ fn flood_curve(records: &[Record]) -> Figure {
     )
 }
 
-/// What to measure.
+/// The plan of the measurements.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Sizes of the messages of ping-ack; flags alone are measured in any case.
+    /// The sizes of the messages of ping-ack; flags without data are always measured.
     ping_bytes: Vec<usize>,
-    /// Sizes of transfers.
+    /// The sizes of transfers.
     transfer_bytes: Vec<usize>,
-    /// Numbers of puts outstanding.
+    /// The numbers of outstanding puts.
     windows: Vec<usize>,
-    /// Region for transfers that are to find nothing in the caches, if there is room for it.
+    /// The size of the region for transfers of uncached data, if there is room for it.
     memory_region_bytes: Option<usize>,
-    /// The least transfer that is also measured in that region.
+    /// The smallest transfer that is also measured in that region.
     memory_transfer_bytes_min: usize,
     effort: Effort,
 }
@@ -182,10 +182,10 @@ impl Plan {
     }
 }
 
-/// Collective, for two PEs or more: everything in the plan.
+/// Collective, for two PEs or more: runs the plan.
 ///
 /// # Errors
-/// Those of the sink, and if the symmetric heap has no room for the buffers.
+/// Errors of the sink, and if the symmetric heap has no room for the buffers.
 pub fn all(world: &World, plan: &Plan, sink: Sink<'_>) -> Result<()> {
     let transfer_bytes_max = largest(&plan.transfer_bytes);
     let region_bytes = plan.memory_region_bytes.unwrap_or(0).max(transfer_bytes_max);
@@ -230,7 +230,7 @@ fn add_bandwidth<'a>(suite: &mut Suite<'a>, place: Place, bytes: usize, transfer
     suite.add([(get, transfers.get())].into_iter().chain(beside(get_memcpy, transfers.get_memcpy())));
 }
 
-/// Collective: so many pairs of blocking puts, or gets, and memcpy between the same buffers.
+/// Collective: measures `count` pairs of blocking puts, or gets, and memcpy between the same buffers.
 ///
 /// # Errors
 /// If the symmetric heap has no room for a transfer.
@@ -250,7 +250,7 @@ pub fn memcpy_pairs(
     pairs(world, parts, 1.0, count, effort)
 }
 
-/// `p`, one after the other, without waiting for completion.
+/// Repeats `p` without waiting for completion.
 fn put_issue<'a>(word: &'a Symmetric<'_, u64>) -> Part<'a> {
     only_first(word.world(), move |count| {
         (0..count).try_for_each(|value| word.p(TARGET, 0, black_box(value)))
@@ -268,7 +268,7 @@ pub fn put_quiet<'a>(word: &'a Symmetric<'_, u64>) -> Part<'a> {
     })
 }
 
-/// `get` of one word, which says which word is next: itself, as it holds 0.
+/// Repeats `get` of one word, whose value 0 is the index of the next get.
 fn get<'a>(zero: &'a Symmetric<'_, u64>) -> Part<'a> {
     only_first(zero.world(), move |count| {
         let mut value = 0;
@@ -276,8 +276,8 @@ fn get<'a>(zero: &'a Symmetric<'_, u64>) -> Part<'a> {
     })
 }
 
-/// Transfers of one size between the two regions. All parts made here go through the regions together, so
-/// that none finds what another has just brought into the cache.
+/// Transfers of one size between the two regions. All parts of one value advance through the regions
+/// together, so that none finds data that another has just brought into the cache.
 pub struct Transfers<'a, 'w> {
     buffers: &'a Buffers<'w>,
     words: usize,
@@ -285,13 +285,13 @@ pub struct Transfers<'a, 'w> {
 }
 
 impl<'a, 'w> Transfers<'a, 'w> {
-    /// Transfers of `bytes`, moving on through the first `region_bytes` of the buffers.
+    /// Transfers of `bytes`, which advance through the first `region_bytes` of the buffers.
     pub fn new(buffers: &'a Buffers<'w>, bytes: usize, region_bytes: usize) -> Self {
         let [words, region] = [bytes, region_bytes].map(|bytes| bytes / size_of::<u64>());
         Transfers { buffers, words, rotation: Rc::new(Rotation::new(words, region)) }
     }
 
-    /// Whether PE 0 maps the target's part, so that memcpy can do what puts and gets do.
+    /// Whether PE 0 maps the target's part, so that memcpy can replace puts and gets.
     fn are_mapped(&self) -> bool {
         self.buffers.symmetric.ptr(TARGET).is_some()
     }
@@ -310,27 +310,27 @@ impl<'a, 'w> Transfers<'a, 'w> {
         })
     }
 
-    /// What the puts do, by the C library's memcpy.
+    /// The same transfers as the puts, by the C library's memcpy.
     pub fn put_memcpy(&self) -> Part<'a> {
         self.part(|buffers, at, words| {
             let private = buffers.private.borrow();
             let source = &private.words()[at..at + words];
             let target = mapped(&buffers.symmetric, at, words);
-            // SAFETY: `mapped` gives room for `words` words, which no other PE touches in this block; the
-            // source is a slice of as many, in private memory.
+            // SAFETY: `mapped` returns a pointer to `words` words, which no other PE accesses in this block.
+            // The source is a private slice of the same length.
             unsafe { libc::memcpy(target.cast(), source.as_ptr().cast(), size_of_val(source)) };
             Ok(())
         })
     }
 
-    /// What the gets do, by the C library's memcpy.
+    /// The same transfers as the gets, by the C library's memcpy.
     fn get_memcpy(&self) -> Part<'a> {
         self.part(|buffers, at, words| {
             let mut private = buffers.private.borrow_mut();
             let target = &mut private.words_mut()[at..at + words];
             let source = mapped(&buffers.symmetric, at, words);
-            // SAFETY: `mapped` gives `words` words, which no other PE touches in this block; the target is a
-            // slice of as many, in private memory.
+            // SAFETY: `mapped` returns a pointer to `words` words, which no other PE accesses in this block.
+            // The target is a private slice of the same length.
             unsafe { libc::memcpy(target.as_mut_ptr().cast(), source.cast(), size_of_val(target)) };
             Ok(())
         })
@@ -362,11 +362,11 @@ impl<'a, 'w> Transfers<'a, 'w> {
     }
 }
 
-/// Where PE 0 maps words `at..at + words` of the target's part.
+/// The address at which PE 0 maps the words `at..at + words` of the target's part.
 fn mapped(symmetric: &Symmetric<'_, u64>, at: usize, words: usize) -> *mut u64 {
     let start = symmetric.ptr(TARGET).expect("the PEs of a node map each other");
     assert!(at + words <= symmetric.len(), "a transfer stays in its region");
-    // SAFETY: the array has that many elements, as just checked, and the pointer is good for all of them.
+    // SAFETY: the array has that many elements, as just checked, and the pointer is valid for all of them.
     unsafe { start.add(at) }
 }
 
@@ -480,8 +480,8 @@ mod tests {
 
     const BYTES: usize = 8192;
 
-    /// Puts `value` by `part` from a private region of it, or gets it from PE 1's part by `part`; whether
-    /// both regions hold nothing else afterwards.
+    /// Puts `value` from a private region, or gets it from PE 1's part, by `part`; returns whether both
+    /// regions contain only this value afterwards.
     fn moves(
         leader: &mut Leader<'_, '_, '_>,
         buffers: &Buffers<'_>,

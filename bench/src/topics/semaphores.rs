@@ -1,7 +1,7 @@
-//! `bench semaphore`: what a post and its wait take between PEs 0 and 1, by the kind of the semaphore, and a
-//! put that posts beside a put with a signal and a put, a fence and a flag. Invariants: what stands in one
-//! row or table was measured in turn; who receives data reads them before it answers; a block of posts one
-//! way ends when PE 1 has said that it has taken the last.
+//! `bench semaphore`: the time of a post and its wait between PEs 0 and 1, by the kind of the semaphore; and
+//! a put that posts, compared with a put with a signal and with a put, a fence and a flag. Invariants:
+//! results in one row or table were measured alternately; the receiver reads the data before it replies; a
+//! block of posts in one direction ends when PE 1 has reported that it has consumed the last one.
 
 use pelago::upc::{SemaphoreKind, Semaphores};
 
@@ -81,11 +81,11 @@ fn curve(records: &[Record]) -> Figure {
     one_way_curve(records, Bench::MemputSignal, title, &ways)
 }
 
-/// Collective, for two PEs or more: round trips of all kinds in one trial, posts one way in another, and the
-/// three ways to send data in one for each size.
+/// Collective, for two PEs or more: measures round trips of all kinds in one trial, posts in one direction in
+/// another, and the three ways to send data in one trial for each size.
 ///
 /// # Errors
-/// Those of the sink, and if the symmetric heap has no room for the data.
+/// Errors of the sink, and if the symmetric heap has no room for the data.
 pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Result<()> {
     let sets = KINDS.map(|(operation, _, kind)| (operation, world.semaphores(1, kind)));
     let exchange = Exchange::new(world, largest(bytes))?;
@@ -95,7 +95,7 @@ pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Re
         let mut trial = Vec::new();
         for (operation, set) in &sets {
             let set = set.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
-            // Of a boolean semaphore posts run together: one way it has no rate.
+            // Posts of a boolean semaphore merge, so it has no rate in one direction.
             let part = match bench {
                 Bench::SemaphoreRoundTrip => round_trips(world, set),
                 _ if set.kind() == SemaphoreKind::boolean() => continue,
@@ -115,7 +115,7 @@ pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Re
     suite.run(sink)
 }
 
-/// PE 0 posts PE 1's semaphore and waits for its own; PE 1 the other way round.
+/// PE 0 posts PE 1's semaphore and waits for its own; PE 1 does the reverse.
 fn round_trips<'a>(world: &World, set: &'a Semaphores<'_>) -> Part<'a> {
     match world.my_pe() {
         0 => Box::new(move |count| {
@@ -136,7 +136,7 @@ fn round_trips<'a>(world: &World, set: &'a Semaphores<'_>) -> Part<'a> {
     }
 }
 
-/// PE 0 posts again and again, PE 1 takes one after the other and posts once when it has taken all.
+/// PE 0 posts repeatedly; PE 1 waits for one post after the other, and posts once at the end.
 fn one_way<'a>(world: &World, set: &'a Semaphores<'_>) -> Part<'a> {
     match world.my_pe() {
         0 => Box::new(move |count| {
@@ -153,7 +153,8 @@ fn one_way<'a>(world: &World, set: &'a Semaphores<'_>) -> Part<'a> {
     }
 }
 
-/// Rounds of: PE 0 sends and posts, PE 1 receives and sends, PE 0 receives; in the memory of the other ways.
+/// Round trips: PE 0 sends and posts, PE 1 receives and sends, PE 0 receives; in the same memory as the other
+/// ways.
 fn rounds<'a>(exchange: &'a Exchange<'_>, full: &'a Semaphores<'_>, bytes: usize) -> Part<'a> {
     let (words, me) = (bytes / size_of::<u64>(), exchange.data.world().my_pe());
     if me > 1 {

@@ -1,8 +1,8 @@
-//! `cargo xtask compare shmem`: the calls of our OpenSHMEM library beside those of Open MPI's (Debian), by
+//! `cargo xtask compare shmem`: the calls of our OpenSHMEM library and of Open MPI's (Debian), measured by
 //! one C program (c/shmem.c) that each side's oshcc builds.
 //!
-//! Invariant: the sides take turns row by row, and every row checks its result. A ratio is the median over
-//! the rounds of ours to theirs in the same round.
+//! Invariant: the sides alternate row by row, and every row checks its result. A ratio is the median, over
+//! the rounds, of our time to theirs in the same round.
 
 use std::process::Command;
 
@@ -15,22 +15,22 @@ use crate::base::rounds::{self, Files, Gate, Row, cores, gates_table, placement}
 /// The rows of one-sided calls, as the program names them.
 const ONE_SIDED: &str = "my_pe p g put get put-nbi get-nbi put-bandwidth iput iget fetch-add \
                          fetch-inc-int add inc swap compare-swap fetch set quiet fence lock ping-pong";
-/// Those of collective calls.
+/// The rows of collective calls.
 const COLLECTIVE: &str = "barrier_all sync_all broadcast reduce fcollect alltoall";
-/// The rows that from `COPY_BYTES` bytes on are as fast as memory is copied.
+/// The rows whose speed is that of copying memory, from `COPY_BYTES` bytes on.
 const COPIES: [&str; 6] = ["put", "get", "put-bandwidth", "broadcast", "fcollect", "alltoall"];
 const COPY_BYTES: usize = 4096;
 
-/// How to compare.
+/// The options of the comparison.
 #[derive(Args)]
 pub struct Compare {
-    /// Number of rounds; in each, both libraries do every row
+    /// Number of rounds; in each, both libraries run every row
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Numbers of PEs; those that have no core each are not bound
+    /// Numbers of PEs; PEs are bound if each has a core
     #[arg(long, value_delimiter = ',', default_value = "2,4")]
     pes: Vec<usize>,
-    /// Rows (default: all; where PEs share cores, those of collective calls)
+    /// Rows (default: all; if PEs share cores, those of collective calls)
     #[arg(long, value_delimiter = ',')]
     rows: Vec<String>,
     #[command(flatten)]
@@ -38,8 +38,8 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Installs ours, builds the programs, runs them round after round, prints how they compare, and fails if
-    /// a gate does.
+    /// Installs our library, builds the programs, runs all rounds, prints the comparison, and fails if a gate
+    /// fails.
     pub fn run(&self) -> Result<()> {
         ensure!(self.pes.iter().all(|pes| *pes >= 2), "a comparison needs 2 PEs or more");
         let prefix = peers::install("prefix")?;
@@ -76,8 +76,7 @@ impl Compare {
         rounds::finish("OpenSHMEM calls", &rows, &gates, &tables, &self.files)
     }
 
-    /// The rows that are measured: where PEs share cores, those of collective calls unless others are asked
-    /// for.
+    /// The rows that are measured: if PEs share cores, the default is those of collective calls.
     fn wanted(&self, is_crowded: bool) -> Vec<&str> {
         let one_sided = if is_crowded { "" } else { ONE_SIDED };
         match self.rows.is_empty() {
@@ -97,8 +96,8 @@ fn heading(pes: usize, cores: usize) -> String {
     )
 }
 
-/// The bound of a row: ahead of the peer, or where both copy memory at least 0.97 of its speed; where PEs
-/// share cores, at most 1.1 of its time.
+/// The bound of a row: faster than the peer, or if both copy memory, at least 0.97 of its speed; if PEs share
+/// cores, at most 1.1 times its time.
 fn gate(row: &Row, cores: usize) -> Option<Gate> {
     let is_copy = COPIES.contains(&row.operation.as_str()) && row.bytes >= COPY_BYTES;
     let bound = match (row.pes > cores, is_copy) {

@@ -1,7 +1,7 @@
-//! `bench signals`: a put with a signal beside a put, a fence and a flag; PEs 0 and 1 send each other the
-//! same bytes in turn. Invariants: both kinds of a size are measured in turn; words count the rounds, so that
-//! no message is taken for the next one, and who receives reads the bytes before it answers, as without that
-//! they would not travel at all.
+//! `bench signals`: a put with a signal, compared with a put, a fence and a flag; PEs 0 and 1 send each other
+//! the same bytes in turn. Invariants: both kinds of a size are measured in turn; the signal words count the
+//! rounds, so that no message is mistaken for the next one; and the receiver reads the bytes before it
+//! replies, because otherwise they would not leave the sender's cache.
 
 use std::cell::{Cell, RefCell};
 
@@ -46,7 +46,7 @@ fn curve(records: &[Record]) -> Figure {
     one_way_curve(records, Bench::Signal, "One-way time of data and the word that says so", &ways)
 }
 
-/// What it takes to send data one way, against their size: a line for each way to say that they have come.
+/// The one-way time of data as a function of their size: a line for each way of signalling.
 pub fn one_way_curve(
     records: &[Record],
     bench: Bench,
@@ -61,13 +61,14 @@ pub fn one_way_curve(
     Figure::new(title, [Across::Bytes.axis("size of the data"), TIME], caption, lines)
 }
 
-/// Bytes of the data of `bench signals` and `bench semaphore`; what goes without is measured in any case.
+/// The sizes of the data of `bench signals` and `bench semaphore`, in bytes; a signal without data is always
+/// measured.
 pub const BYTES: [usize; 14] = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
 
 /// Collective, for two PEs or more: each size, both kinds in one trial.
 ///
 /// # Errors
-/// Those of the sink, and if the symmetric heap has no room for the data.
+/// Errors of the sink, and if the symmetric heap has no room for the data.
 pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Result<()> {
     let exchange = Exchange::new(world, largest(bytes))?;
     let mut suite = Suite::new(world, effort);
@@ -100,7 +101,7 @@ impl<'w> Exchange<'w> {
         })
     }
 
-    /// Rounds of: PE 0 sends, PE 1 receives and sends, PE 0 receives.
+    /// Round trips: PE 0 sends, PE 1 receives and sends, PE 0 receives.
     pub fn rounds<'a>(&'a self, kind: Operation, bytes: usize) -> Part<'a> {
         let words = bytes / size_of::<u64>();
         let send = move |to| match (kind, words) {

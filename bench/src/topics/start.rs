@@ -1,5 +1,5 @@
-//! What a start costs: a job whose PEs meet once, beside as many plain processes. Invariant: both are started
-//! by this process, at once, and all have ended when the clock stops.
+//! The cost of a start: a job whose PEs enter one barrier, compared with the same number of plain processes.
+//! Invariant: this process starts both, all at once, and all have ended when the clock stops.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -19,7 +19,8 @@ pub static GATES: &[Gate] = &[
 /// A program that does nothing.
 const PLAIN: &str = "/bin/true";
 
-/// So many pairs of: a job of `count` PEs, `count` plain processes. One start of each goes before them.
+/// Measures `pairs` pairs: a job of `count` PEs, and `count` plain processes. One untimed start of each comes
+/// first.
 fn pairs(count: usize, pairs: usize) -> anyhow::Result<Vec<Pair>> {
     let measure = || -> anyhow::Result<Pair> {
         let ours_ns = nanoseconds(|| job::run(count, false, &[], "noop", &[]))?;

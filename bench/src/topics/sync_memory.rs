@@ -1,6 +1,6 @@
-//! `bench sync-memory`: what collectives cost under each way to use synchronisation memory again. Invariant:
-//! what is counted from schedules and what the runtime has told stand in tables of their own, each of which
-//! says which it is.
+//! `bench sync-memory`: the cost of collectives under each strategy for the reuse of synchronisation memory.
+//! Invariant: counts from schedules and counts of the runtime are in separate tables, whose titles name the
+//! source.
 
 mod count;
 mod graph;
@@ -20,21 +20,21 @@ use crate::base::page::{self, BLUE, Figure, GREEN, ORANGE, PURPLE};
 use crate::base::table::{Table, figure};
 use crate::base::topic::{Output, Shown, two_or_more};
 
-/// Columns of a table, at most: numbers of PEs.
+/// The maximum number of columns of a table; each is a number of PEs.
 const COLUMNS_MAX: usize = 6;
 const COLOURS: [&str; 5] = [BLUE, GREEN, ORANGE, PURPLE, "#1b1f23"];
 
-/// What is counted and how it is shown.
+/// The options of the counts and the output.
 #[derive(Args)]
 pub struct Options {
-    /// The most PEs that are counted; the powers of two up to it
+    /// Maximum number of PEs; the powers of two up to it are counted
     #[arg(short, value_name = "N", default_value_t = 4096, value_parser = countable,
         allow_negative_numbers = true)]
     n: usize,
-    /// Arrays of a PE, for the strategies that have arrays
+    /// Number of arrays of a PE, for the strategies with arrays
     #[arg(long, value_name = "A", default_value_t = ARRAYS, value_parser = positive)]
     arrays: usize,
-    /// Collectives between two barriers
+    /// Number of collectives between two barriers
     #[arg(long, value_name = "C", default_value_t = 8, value_parser = positive)]
     collectives: usize,
     #[command(flatten)]
@@ -47,7 +47,7 @@ Examples:
   pelago bench sync-memory --html m.html        curves, and graphs of who synchronises with whom
   pelago bench sync-memory --collectives 100    what strategies cost if barriers are rare";
 
-/// Time and memory grow with the square.
+/// The maximum number of PEs: time and memory grow with its square.
 const PES_MAX: usize = 8192;
 
 fn countable(text: &str) -> Result<usize, String> {
@@ -61,7 +61,7 @@ fn positive(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| "this is not a number from 1 to 1048576".to_owned())
 }
 
-/// Everything that is shown.
+/// All results.
 struct Results {
     parameters: Parameters,
     counted: Vec<Count>,
@@ -69,7 +69,7 @@ struct Results {
     graphs: Vec<graph::Graph>,
 }
 
-/// A line for programs.
+/// A line of the JSON output.
 #[derive(Serialize)]
 #[serde(tag = "source", rename_all = "kebab-case")]
 enum Record<'a> {
@@ -102,7 +102,7 @@ enum Record<'a> {
 const BENCH: &str = "sync-memory";
 
 impl Options {
-    /// Counts, measures and shows.
+    /// Counts, measures and prints.
     ///
     /// # Errors
     /// If a PE fails, or the page cannot be written.
@@ -198,7 +198,7 @@ impl Results {
         ]
     }
 
-    /// The names of the columns of a table, with those of the numbers of PEs behind `words`.
+    /// The names of the columns of a table: `words`, followed by the numbers of PEs.
     fn names(&self, words: &str) -> String {
         self.columns().iter().fold(words.to_owned(), |names, pes| format!("{names}|{pes} PEs"))
     }

@@ -1,7 +1,7 @@
-//! `bench threads`: threads of one PE that put and add at the same time, through the world or through a
-//! context each. Invariants: a rate of several threads stands beside its ratio to that of one; the words are
-//! in PE 1's memory, and all PEs but PE 0 sleep in a barrier meanwhile; the threads keep to the cores that PE
-//! 0 may use, in turn.
+//! `bench threads`: threads of one PE that put and add at the same time, through the world or through one
+//! context per thread. Invariants: a rate of several threads is shown with its ratio to that of one thread;
+//! the words are in PE 1's memory, and all PEs but PE 0 sleep in a barrier meanwhile; the threads are bound
+//! in turn to the cores that PE 0 may use.
 
 use std::thread;
 use std::time::Duration;
@@ -26,13 +26,14 @@ Examples:
   pelago bench threads                   1, 2 and 4 threads of a PE
   pelago bench threads --html t.html     the curves as well";
 
-/// The PE whose memory is worked on.
+/// The target PE of all operations.
 const TARGET: Pe = 1;
-/// Words that lie between two, so that no cache line is shared, nor fetched with another.
+/// The distance of two words, so that they share no cache line and no prefetch.
 const STRIDE: usize = 16;
 const THREADS: [usize; 3] = [1, 2, 4];
 const THREADS_MAX: usize = THREADS[THREADS.len() - 1];
-/// What the threads do, each a trial: operation and words, both in words, then both in short, and a colour.
+/// The tasks of the threads, one trial for each: operation and words, the texts for both, the short texts,
+/// and a colour.
 const TASKS: [(Operation, Place, [&str; 3], &str); 3] = [
     (Operation::PutIssue, Place::WordEach, ["p", "one each", "p, own words"], BLUE),
     (Operation::FetchAdd, Place::WordEach, ["fetch_add", "one each", "add, own words"], GREEN),
@@ -98,10 +99,10 @@ fn curve(records: &[Record]) -> Figure {
     )
 }
 
-/// Collective, for two PEs or more; PE 0 works, the others wait for it.
+/// Collective, for two PEs or more; PE 0 measures, the others wait for it.
 ///
 /// # Errors
-/// Those of the sink, if the symmetric heap has no room for a few words, and if there are no more contexts.
+/// Errors of the sink, if the symmetric heap has no room for a few words, and if there are no more contexts.
 pub fn all(world: &World, effort: impl Fn(usize) -> Effort, sink: Sink<'_>) -> Result<()> {
     let team = Team::new(world)?;
     if world.my_pe() == 0 {
@@ -114,22 +115,22 @@ pub fn all(world: &World, effort: impl Fn(usize) -> Effort, sink: Sink<'_>) -> R
     Ok(())
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Team<'w> {
     world: &'w World,
     crowd: Crowd<'w>,
     words: Symmetric<'w, u64>,
     contexts: Vec<Context<'w>>,
-    /// Threads that have met in all blocks so far.
+    /// The number of threads that have arrived, in all blocks so far.
     met: AtomicU64,
-    /// CPUs that threads keep to.
+    /// The CPUs to which threads are bound.
     cpus: Vec<usize>,
 }
 
 impl<'w> Team<'w> {
     /// Collective.
     fn new(world: &'w World) -> pelago::Result<Self> {
-        // A context is used by one thread at a time, though not by the one that made it.
+        // A context is used by one thread at a time, which is not the thread that created it.
         let contexts = (0..THREADS_MAX).map(|_| world.context(ContextKind::Serialized));
         Ok(Team {
             world,
@@ -141,7 +142,7 @@ impl<'w> Team<'w> {
         })
     }
 
-    /// All numbers of threads and both ways, in turn.
+    /// Runs all numbers of threads and both ways, in turn.
     fn trial(
         &self,
         operation: Operation,
@@ -165,7 +166,7 @@ impl<'w> Team<'w> {
         Ok(labelled.map(|(label, samples)| Record::of(*label, Unit::MillionsPerSecond, samples)).collect())
     }
 
-    /// What each thread of the label has done in a block.
+    /// The work of each thread of the label in a block.
     fn shares(&self, label: &Label, window: Duration) -> Result<Vec<Share>> {
         let threads = label.threads.unwrap_or(1);
         let met = self.met.fetch_add(threads as u64, Ordering::Relaxed) + threads as u64;
@@ -178,7 +179,7 @@ impl<'w> Team<'w> {
         Ok(shares?)
     }
 
-    /// What thread number `thread` has done; `met` threads have met when all have come.
+    /// The work of thread `thread`; all threads have arrived when `met` counts `met` threads.
     fn share_of_one(
         &self,
         label: &Label,
@@ -216,8 +217,8 @@ impl<'w> Team<'w> {
         Ok(own)
     }
 
-    /// Left to itself the system may put all threads of a short block on one core. A system that lets nobody
-    /// choose does so anyway.
+    /// Binds the thread, because the system may otherwise run all threads of a short block on one core. An
+    /// error is ignored.
     fn keep_to_core(&self, thread: usize) {
         if !self.cpus.is_empty() {
             let mut only = CpuSet::new();
@@ -227,13 +228,13 @@ impl<'w> Team<'w> {
     }
 }
 
-/// CPUs that the calling thread may use.
+/// The CPUs that the calling thread may use.
 fn cpus() -> Vec<usize> {
     let allowed = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
     (0..CpuSet::MAX_CPU).filter(|cpu| allowed.is_set(*cpu)).collect()
 }
 
-/// A value of which the compiler knows nothing, so that it joins no two puts.
+/// An opaque value, so that the compiler does not merge two puts.
 fn opaque(value: u64) -> u64 {
     std::hint::black_box(value)
 }

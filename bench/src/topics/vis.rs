@@ -1,5 +1,5 @@
-//! `bench vis`: scattered transfers of PE 0 on PE 1's memory (strided, indexed and vector ones), beside one
-//! contiguous transfer of the same bytes and beside a transfer for each block. Invariants: all kinds of a
+//! `bench vis`: scattered transfers of PE 0 on PE 1's memory (strided, indexed and vector), compared with one
+//! contiguous transfer of the same bytes and with one transfer per block. Invariants: all kinds of a
 //! direction, for one number and size of blocks, are measured in turn; they move the same blocks between the
 //! same places of two regions that stay in the caches, and each operation ends with a quiet.
 
@@ -22,11 +22,11 @@ Examples:
   pelago bench vis --fabric shm          the same over the net, where short blocks are packed
   pelago bench vis --html v.html         the curves as well";
 
-/// The PE whose memory is worked on.
+/// The target PE of all operations.
 const TARGET: Pe = 1;
-/// Distance of blocks, in blocks.
+/// The distance of blocks, in blocks.
 const SPREAD: usize = 2;
-/// Indices go through the blocks by steps of so many; it has no divisor in common with their number.
+/// The step of indices through the blocks; it is coprime to their number.
 const STEP: usize = 7;
 
 /// Contiguous, strided, indexed, vector, and one transfer for each block.
@@ -86,13 +86,14 @@ fn curves(records: &[Record], kinds: Kinds, what: &str) -> Figure {
     )
 }
 
-/// Bytes of a block, and blocks of an operation, which are powers of 2, of `bench vis`.
+/// The sizes of a block in bytes, and the numbers of blocks of an operation (powers of 2), of `bench vis`.
 pub const SIZES: [&[usize]; 2] = [&[8, 64, 512], &[4, 16, 256]];
 
-/// Collective, for two PEs or more: each number and size of blocks, all kinds in one trial a direction.
+/// Collective, for two PEs or more: each number and size of blocks, with all kinds in one trial per
+/// direction.
 ///
 /// # Errors
-/// Those of the sink, and if the symmetric heap has no room for the region.
+/// Errors of the sink, and if the symmetric heap has no room for the region.
 pub fn all(world: &World, [bytes, blocks]: [&[usize]; 2], effort: Effort, sink: Sink<'_>) -> Result<()> {
     let words = SPREAD * largest(bytes) * largest(blocks) / size_of::<u64>();
     let region = world.alloc_zeroed::<u64>(words)?;
@@ -110,10 +111,10 @@ pub fn all(world: &World, [bytes, blocks]: [&[usize]; 2], effort: Effort, sink: 
     suite.run(sink)
 }
 
-/// What moves between the region and memory of PE 0.
+/// The blocks that move between the region and memory of PE 0.
 struct Blocks<'a, 'w> {
     region: &'a Symmetric<'w, u64>,
-    /// Words of a block.
+    /// The number of words of a block.
     block: usize,
     indices: Vec<usize>,
     ranges: Vec<Range<usize>>,

@@ -1,12 +1,12 @@
 //! Values of settings: from the text of a variable to a Rust value, or `None` if the text does not fit.
 //!
-//! Invariant: total functions; no text makes them panic, and nothing overflows silently.
+//! Invariant: the functions are total: no text makes them panic, and no number overflows silently.
 
 use std::time::Duration;
 
 use super::{BarrierKind, CollFormKind, FabricKind, HeapSize, RouteKind, SyncMemoryKind, TABLE};
 
-/// The most PEs that a process can have.
+/// The maximum number of PEs of a process.
 const PES_MAX: usize = 4096;
 
 /// Parses a size in bytes: a number, with a fraction if wanted, and one of the suffixes k, m, g, t in any
@@ -90,7 +90,7 @@ pub(super) fn route(text: &str) -> Option<RouteKind> {
     }
 }
 
-/// A provider is known by its name in what the row of the setting says that it accepts.
+/// The valid names of providers are taken from the `accepts` text of the setting's row.
 pub(super) fn fabric(text: &str) -> Option<FabricKind> {
     let row = TABLE.iter().find(|row| row.name == "PELAGO_FABRIC")?;
     let mut accepted = row.accepts.split([' ', ',']).filter(|word| !["", "or"].contains(word));
@@ -134,7 +134,7 @@ pub(super) fn nodes(text: &str) -> Option<Option<u32>> {
     }
 }
 
-/// PEs of a process. More than the most are taken for a slip of the finger.
+/// PEs of a process. More than [`PES_MAX`] are refused as a typing error.
 pub(super) fn pes(text: &str) -> Option<usize> {
     text.parse().ok().filter(|pes| (1..=PES_MAX).contains(pes))
 }

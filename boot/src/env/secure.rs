@@ -1,16 +1,16 @@
-//! Settings in a program that runs with more rights than its caller has (set-user-id, set-group-id, file
+//! Settings in a program that runs with more rights than its caller (set-user-id, set-group-id, file
 //! capabilities): secure execution, as ld.so(8) calls it.
 //!
 //! Invariant: in secure execution no variable of the environment chooses a file that this process opens or a
-//! library that it loads. Libraries are looked for by their plain names then, for which the dynamic linker
-//! uses trusted folders only.
+//! library that it loads. Libraries are then loaded by their plain names, for which the dynamic linker
+//! searches trusted folders only.
 
 use super::SettingError;
 
 /// The settings that name a file.
 const FILES: [&str; 3] = ["PELAGO_OFI_LIBRARY", "PELAGO_PMIX_LIBRARY", "PELAGO_COLL_TUNING"];
 
-/// Variables by which libfabric and PMIx choose files that they load, whoever asks.
+/// Variables by which libfabric and PMIx choose files to load, even in secure execution.
 const FOREIGN_FILES: [&str; 8] = [
     "FI_PROVIDER_PATH",
     "PMIX_MCA_mca_base_component_path",
@@ -24,7 +24,7 @@ const FOREIGN_FILES: [&str; 8] = [
 
 /// Whether the system has started this program in secure execution.
 pub(super) fn is_secure() -> bool {
-    // SAFETY: the C library's function takes any number.
+    // SAFETY: the C library's function accepts any number.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 

@@ -1,4 +1,4 @@
-//! Host files: a host a line, as hydra (`a:2`) and Open MPI (`a slots=2`) write them.
+//! Host files: one host per line, as hydra (`a:2`) and Open MPI (`a slots=2`) write them.
 
 use std::path::Path;
 
@@ -7,7 +7,8 @@ use super::{HostSlots, HostsError, add, name_and_slots, number};
 /// The hosts of a file. A line without a number has one slot, and several lines of a host add up.
 ///
 /// # Errors
-/// A file that cannot be read or names no host, and a line that is not understood, with its number.
+/// If the file cannot be read or names no host, or if a line is not valid; the error has the number of the
+/// line.
 pub fn hosts_of_file(path: &Path) -> Result<Vec<HostSlots>, HostsError> {
     let name = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|reason| HostsError::File { path: name.clone(), reason })?;

@@ -1,7 +1,7 @@
-//! Hosts of a job: a list of the user's, a file, or what Slurm has allocated.
+//! Hosts of a job: from a list of the user, a file, or an allocation of Slurm.
 //!
-//! Invariant: a host is named once, in the place where it was named first, with all its slots. A name cannot
-//! be taken for an option of the remote shell, nor for more than one word.
+//! Invariant: each host occurs once, at the place of its first mention, with the sum of its slots. A name
+//! cannot be mistaken for an option of the remote shell, and is a single word.
 
 mod file;
 mod slurm;
@@ -11,22 +11,22 @@ use thiserror::Error;
 pub use file::hosts_of_file;
 pub use slurm::hosts_of_slurm;
 
-/// The most PEs on a host; more are taken for a slip of the finger.
+/// The maximum number of PEs on a host; more are refused as a typing error.
 const SLOTS_MAX: usize = 4096;
 
-/// A host, and how many PEs it may have.
+/// A host, and its number of slots (PEs).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostSlots {
-    /// As the remote shell takes it: a name or an address, with a user before it if wanted (`me@a`).
+    /// The name or address for the remote shell, optionally with a user before it (`me@a`).
     pub name: String,
     /// The number of PEs, 1 or more.
     pub slots: usize,
 }
 
-/// Why hosts were not understood.
+/// Why a description of hosts is not valid.
 #[derive(Debug, Error)]
 pub enum HostsError {
-    /// A part of a list of hosts.
+    /// A part of a list of hosts is not valid.
     #[error("{text:?} in the list of hosts is not valid: {why}; a list is NAME:SLOTS,NAME:SLOTS and so on")]
     List {
         /// The part.
@@ -34,7 +34,7 @@ pub enum HostsError {
         /// The fault.
         why: &'static str,
     },
-    /// A line of a host file.
+    /// A line of a host file is not valid.
     #[error(
         "{path}, line {line}: {why}; a line is NAME, NAME:SLOTS or NAME slots=SLOTS, and # begins a comment"
     )]
@@ -46,7 +46,7 @@ pub enum HostsError {
         /// The fault.
         why: String,
     },
-    /// A host file that cannot be read.
+    /// The host file cannot be read.
     #[error("the host file {path} cannot be read: {reason}")]
     File {
         /// The file.
@@ -54,10 +54,10 @@ pub enum HostsError {
         /// The error of the system.
         reason: std::io::Error,
     },
-    /// A host file without hosts.
+    /// The host file names no host.
     #[error("the host file {0} names no host")]
     Empty(String),
-    /// A variable of Slurm.
+    /// A variable of Slurm is not valid.
     #[error("{variable}={value:?} of Slurm is not understood: {why}; name the hosts by --hosts")]
     Slurm {
         /// The variable.
@@ -69,8 +69,8 @@ pub enum HostsError {
     },
 }
 
-/// The hosts of a list: `a:2,b:4`. A host without a number has one slot, and several entries of a host add
-/// up.
+/// The hosts of a list: `a:2,b:4`. A host without a number has one slot; the slots of several entries of a
+/// host are added.
 ///
 /// # Errors
 /// [`HostsError::List`], with the part at fault.
@@ -101,8 +101,7 @@ fn add(hosts: &mut Vec<HostSlots>, name: &str, slots: usize) -> Result<(), &'sta
 
 const TOO_MANY: &str = "a host has 4096 slots at most";
 
-/// A host with a number of slots behind a colon, or without one. The colons of an address of IP version 6
-/// stand in brackets.
+/// A host with a number of slots behind a colon, or without one. An IPv6 address is enclosed in brackets.
 fn name_and_slots(text: &str) -> Result<(&str, Option<usize>), &'static str> {
     let bracketed = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let (name, slots) = match bracketed {

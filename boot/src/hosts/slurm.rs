@@ -4,7 +4,7 @@
 
 use super::{HostSlots, HostsError, SLOTS_MAX, check_name};
 
-/// The hosts of an allocation: more are taken for a mistake in reading it.
+/// The maximum number of hosts of an allocation; more indicate a parsing error.
 const HOSTS_MAX: usize = 1 << 20;
 
 const NODES: &str = "SLURM_JOB_NODELIST";
@@ -14,7 +14,7 @@ const TASKS: &str = "SLURM_TASKS_PER_NODE";
 /// and in one of this host alone (`SLURMD_NODENAME`). Variables are looked up through `lookup`.
 ///
 /// # Errors
-/// [`HostsError::Slurm`]: a variable that is not as Slurm's manual has it.
+/// [`HostsError::Slurm`]: a variable that does not have the format of Slurm's manual.
 pub fn hosts_of_slurm(lookup: impl Fn(&str) -> Option<String>) -> Result<Option<Vec<HostSlots>>, HostsError> {
     let (Some(list), Some(tasks)) = (lookup(NODES), lookup(TASKS)) else { return Ok(None) };
     let names = names(&list).map_err(|why| HostsError::Slurm { variable: NODES, value: list, why })?;
@@ -53,7 +53,8 @@ fn names(list: &str) -> Result<Vec<String>, &'static str> {
 
 const TOO_MANY: &str = "these are too many hosts";
 
-/// The names of the first pattern of a list, and what follows it: texts and brackets by turns.
+/// The names of the first pattern of a list, and the rest of the list. A pattern consists of texts and
+/// brackets by turns.
 fn pattern(list: &str) -> Result<(Vec<String>, &str), &'static str> {
     let (mut names, mut rest) = (vec![String::new()], list);
     loop {
@@ -79,7 +80,7 @@ fn pattern(list: &str) -> Result<(Vec<String>, &str), &'static str> {
     }
 }
 
-/// The numbers in a bracket: `1-4,7`, with leading zeros where there are some.
+/// The numbers in a bracket: `1-4,7`, with their leading zeros.
 fn numbers(text: &str) -> Result<Vec<String>, &'static str> {
     let is_number =
         |text: &str| !text.is_empty() && text.len() <= 18 && text.bytes().all(|b| b.is_ascii_digit());

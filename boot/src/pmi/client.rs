@@ -1,9 +1,9 @@
-//! PMI-1, the side of a process: one request, one answer, each within a time limit.
+//! PMI-1 client, the side of a process: sends a request and receives a response, within a time limit.
 //!
-//! Invariant: at most one request is under way, because only the owner of the [`Client`] sends requests; our
-//! own launcher may ask between two answers what the PEs wait for, by a line that is no answer. Lines
-//! without an answer (`note`, `abort`, `waits`) may come from any thread at any time, through the [`Link`]
-//! alone. Every line is written whole, under a lock, and no wait is longer than the limit.
+//! Invariant: at most one request is outstanding, because only the owner of the [`Client`] sends requests;
+//! `pelago run` may ask between two responses what the PEs wait for, by a line that is not a response. Lines
+//! without a response (`note`, `abort`, `waits`) may come from any thread at any time, through the [`Link`]
+//! alone. Every line is written as a whole, under a lock, and no wait exceeds the limit.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,26 +18,26 @@ use super::value::{head, hex, part_key, split, unhex};
 use super::wire::{Lines, Message};
 use super::{MAPPING_KEY, MISSED, OURS, REPORT, REPORTS, mapping};
 
-/// The longest text that travels as a last word, in bytes.
+/// The longest text of a `note` or an `abort`, in bytes.
 const TEXT_MAX_BYTES: usize = 1024;
 /// The longest text about what PEs wait for, in bytes.
 const WAITS_MAX_BYTES: usize = 4096;
-/// How much longer than the limit to wait for our own launcher, which keeps the limit itself and can name the
-/// PEs that are missing.
+/// The additional wait for `pelago run`, which applies the limit itself and can name the PEs that are
+/// missing.
 const LAUNCHER_FIRST: Duration = Duration::from_secs(5);
 
 /// Why an exchange with the launcher failed.
 #[derive(Debug, Error)]
 pub enum PmiError {
-    /// No answer came in time.
+    /// The launcher did not respond in time.
     #[error(
         "no {awaited} from the launcher within {} s; see whether every PE has started, \
          or raise PELAGO_INIT_TIMEOUT", limit.as_secs_f64()
     )]
     Timeout {
-        /// The answer that was waited for.
+        /// The response that was expected.
         awaited: &'static str,
-        /// How long.
+        /// The time limit.
         limit: Duration,
     },
     /// The launcher has closed its end.
@@ -46,31 +46,31 @@ pub enum PmiError {
     /// The socket failed.
     #[error("the socket to the launcher (PMI_FD) failed: {0}")]
     Socket(#[from] Errno),
-    /// The launcher said no.
+    /// The launcher refused the request.
     #[error("the launcher refused {request:?} by {answer:?}")]
     Refused {
-        /// What was sent.
+        /// The request.
         request: String,
-        /// What came back.
+        /// The response.
         answer: String,
     },
-    /// The launcher said something that is no answer to the request.
+    /// The launcher sent a line that is not a response to the request.
     #[error(
         "the launcher answered {request:?} by {answer:?}, which is not PMI-1; start this program by \
              mpiexec.hydra, srun --mpi=pmi2 or pelago run"
     )]
     Unexpected {
-        /// What was sent.
+        /// The request.
         request: String,
-        /// What came back.
+        /// The response.
         answer: String,
     },
-    /// A value was found under the key that this library did not put there, or not whole.
+    /// The value under the key was not put by this library, or is incomplete.
     #[error("what the launcher keeps under the key {0:?} was not put there by Pelago, or is not complete")]
     Foreign(String),
 }
 
-/// The socket to the launcher, and the order of the lines written to it.
+/// The socket to the launcher, with a lock that orders the lines written to it.
 #[derive(Debug)]
 pub(crate) struct Link {
     socket: OwnedFd,
@@ -78,32 +78,32 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Tells the launcher why this process is about to die. Never waits and never fails: the process has
-    /// something worse to report.
+    /// Tells the launcher why this process is about to die. Never waits and never fails, because the process
+    /// is already failing for another reason.
     pub(crate) fn note(&self, text: &str) {
         let message = Message::new("note").with("text", text_hex(text, TEXT_MAX_BYTES));
         let _ = self.write(&message, "room for a note", Duration::ZERO);
     }
 
-    /// Tells the launcher what the PEs of this process wait for, unless it takes no line now.
+    /// Tells the launcher what the PEs of this process wait for, unless the socket has no room for the line.
     pub(crate) fn tell_waits(&self, text: &str) {
         let message = Message::new("waits").with("text", text_hex(text, WAITS_MAX_BYTES));
         let _ = self.write(&message, "room for a line", Duration::ZERO);
     }
 
-    /// Whether there is something to read.
+    /// Whether the socket is readable.
     fn is_readable(&self) -> bool {
         matches!(poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&Timespec::default())), Ok(1))
     }
 
-    /// Tells the launcher that this process may end now, or go on with another request; and whether PEs that
-    /// go on wait for it in vain.
+    /// Tells the launcher that this process may exit from now on, until it sends another request; and whether
+    /// PEs that continue wait for it in vain.
     pub(crate) fn rest(&self, is_missed: bool) {
         let message = marked(Message::new("rest"), is_missed);
         let _ = self.write(&message, "room for a message", Duration::from_secs(1));
     }
 
-    /// Asks the launcher to end the job. Ours is also told which PE asks, and why.
+    /// Asks the launcher to end the job. `pelago run` also learns which PE asks, and why.
     pub(crate) fn abort(&self, status: i32, told: Option<(usize, &str)>) -> Result<(), PmiError> {
         let message = Message::new("abort").with("exitcode", status);
         let message = match told {
@@ -114,7 +114,7 @@ impl Link {
         self.write(&message, "room for an abort", Duration::from_secs(1))
     }
 
-    /// Whether the launcher has closed its end; looks and does not wait.
+    /// Whether the launcher has closed its end. Does not wait.
     pub(crate) fn peer_gone(&self) -> bool {
         let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
         matches!(poll(&mut fds, Some(&Timespec::default())), Ok(1))
@@ -124,8 +124,8 @@ impl Link {
         let line = message.line();
         let mut rest = line.as_bytes();
         let deadline = Instant::now() + limit;
-        // Nothing is left half done by a thread that panics here: a line is written by one call but for a
-        // full socket, whose reader has then stopped reading anyway.
+        // A thread that panics here leaves no partial line: one call writes the line, unless the socket is
+        // full because its reader has stopped reading.
         let _order = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         while !rest.is_empty() {
             match send(&self.socket, rest, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -173,7 +173,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Joins the job at the other end of `socket`; no answer may take longer than `limit`.
+    /// Joins the job at the other end of `socket`; no response may take longer than `limit`.
     pub(crate) fn join(socket: OwnedFd, limit: Duration) -> Result<Self, PmiError> {
         let link = Arc::new(Link { socket, writing: Mutex::new(()) });
         let lines = Lines::default();
@@ -188,7 +188,7 @@ impl Client {
         if client.ours {
             client.limit += LAUNCHER_FIRST;
         }
-        // Our launcher tells all this in its answer to init; others are asked.
+        // `pelago run` sends all of this in its response to init; other launchers are asked for it.
         let told = answer.get("kvsname").is_some();
         let maxes =
             if told { answer.clone() } else { client.request(&Message::new("get_maxes"), "maxes")? };
@@ -207,22 +207,23 @@ impl Client {
         Ok(client)
     }
 
-    /// The socket, for words that need no answer.
+    /// The socket, for lines that need no response.
     pub(crate) fn link(&self) -> Arc<Link> {
         Arc::clone(&self.link)
     }
 
-    /// Whether the launcher is our own.
+    /// Whether the launcher is `pelago run`.
     pub(crate) fn launcher_is_ours(&self) -> bool {
         self.ours
     }
 
-    /// The longest key that [`Client::put`] takes, in characters: what is left beside the number of a part.
+    /// The longest key that [`Client::put`] takes, in characters: the launcher's limit less the number of a
+    /// part.
     pub(crate) fn key_max(&self) -> usize {
         self.key_max.saturating_sub(8)
     }
 
-    /// Publishes bytes under a key; others see them after the next barrier.
+    /// Publishes bytes under a key; other processes see them after the next barrier.
     pub(crate) fn put(&mut self, key: &str, value: &[u8]) -> Result<(), PmiError> {
         for (index, text) in split(value, self.value_max).into_iter().enumerate() {
             let request = Message::new("put").with("kvsname", &self.kvs_name);
@@ -235,7 +236,7 @@ impl Client {
         Ok(())
     }
 
-    /// The bytes under a key, or `None` if nobody has put any.
+    /// The bytes under a key, or `None` if no process has put any.
     pub(crate) fn get(&mut self, key: &str) -> Result<Option<Vec<u8>>, PmiError> {
         let foreign = || PmiError::Foreign(key.to_owned());
         let Some(first) = self.get_text(key)? else { return Ok(None) };
@@ -247,7 +248,7 @@ impl Client {
         unhex(&text).map(Some).ok_or_else(foreign)
     }
 
-    /// The node of each rank, if the launcher says.
+    /// The node of each rank, if the launcher publishes it.
     pub(crate) fn nodes(&mut self, size: usize) -> Result<Option<Vec<usize>>, PmiError> {
         Ok(self.get_text(MAPPING_KEY)?.and_then(|text| mapping::nodes(&text, size)))
     }
@@ -257,10 +258,10 @@ impl Client {
         self.request(&Message::new("barrier_in"), "barrier_out").map(drop)
     }
 
-    /// Whether the launcher has asked what the PEs of this process wait for; looks and does not wait.
+    /// Whether the launcher has asked what the PEs of this process wait for. Does not wait.
     pub(crate) fn is_asked(&mut self) -> bool {
         let mut bytes = [0_u8; 2048];
-        // That the launcher is gone, or talks nonsense, the next request finds.
+        // Errors are ignored here: the next request detects that the launcher is gone or sends garbage.
         while self.link.is_readable()
             && let Ok((count @ 1.., _)) = recv(&self.link.socket, &mut bytes, RecvFlags::DONTWAIT)
             && self.lines.push(&bytes[..count])
@@ -272,7 +273,7 @@ impl Client {
         is_asked
     }
 
-    /// Leaves the job. Our launcher is also told whether PEs that go on wait for this process in vain.
+    /// Leaves the job. `pelago run` also learns whether PEs that continue wait for this process in vain.
     pub(crate) fn finalize(&mut self, is_missed: bool) -> Result<(), PmiError> {
         let request = marked(Message::new("finalize"), is_missed && self.ours);
         self.request(&request, "finalize_ack").map(drop)
@@ -289,7 +290,7 @@ impl Client {
         let deadline = Instant::now() + self.limit;
         let line = loop {
             match self.lines.pop() {
-                // It waits for the launcher, which knows what for.
+                // The PE waits for the launcher, which knows what it waits for.
                 Some(line) if is_question(&line) => self.link.tell_waits(""),
                 Some(line) => break line,
                 None => self.read(request, awaited, deadline)?,
@@ -314,7 +315,7 @@ impl Client {
     }
 }
 
-/// A message of a process that leaves, marked if others wait for it in vain.
+/// Marks the message of a process that leaves, if other PEs wait for it in vain.
 fn marked(message: Message, is_missed: bool) -> Message {
     if is_missed { message.with(MISSED, 1) } else { message }
 }
@@ -323,12 +324,12 @@ fn unexpected(request: &Message, answer: &str) -> PmiError {
     PmiError::Unexpected { request: request.to_string(), answer: answer.to_owned() }
 }
 
-/// Whether a line of our launcher asks what the PEs wait for.
+/// Whether a line of `pelago run` asks what the PEs wait for.
 fn is_question(line: &str) -> bool {
     Message::parse(line).is_some_and(|message| message.command == REPORT)
 }
 
-/// The text, cut to what a line may hold, as hexadecimal digits.
+/// The text, truncated to what a line can carry, as hexadecimal digits.
 fn text_hex(text: &str, max_bytes: usize) -> String {
     let mut end = text.len().min(max_bytes);
     while !text.is_char_boundary(end) {
@@ -349,8 +350,7 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(20);
 
-    /// Runs `body` as each PE of a job that our server serves; gives what each returned, and the server's
-    /// events.
+    /// Runs `body` as each PE of a job of our server. Returns the results of the PEs and the server's events.
     fn job<R: Send + 'static>(
         size: usize,
         body: impl Fn(usize, Client) -> R + Clone + Send + 'static,
@@ -380,7 +380,7 @@ mod tests {
         (pes.into_iter().map(|pe| pe.join().unwrap()).collect(), events)
     }
 
-    /// A client whose launcher answers each line by the next of `answers` and then closes its end.
+    /// A client whose launcher replies to each line with the next of `answers` and then closes its end.
     fn against(answers: &'static [&'static str]) -> Result<Client, PmiError> {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         thread::spawn(move || {
@@ -510,6 +510,6 @@ mod tests {
         assert!(!link.peer_gone());
         drop(ours);
         assert!(link.peer_gone());
-        link.note("nobody hears this");
+        link.note("no launcher reads this");
     }
 }

@@ -1,4 +1,4 @@
-//! Both sides of PMI-1 take whatever the other side sends.
+//! Fuzz tests: neither side of PMI-1 panics or hangs, whatever bytes the other side sends.
 
 use super::client::Client;
 use super::server::Server;
@@ -59,7 +59,7 @@ fn fuzz_the_clients_side() {
         let (kind, flags) = (SocketType::STREAM, SocketFlags::CLOEXEC);
         let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, flags, None).unwrap();
         assert_eq!(write(&theirs, input), Ok(input.len()), "a socket takes a few thousand bytes");
-        // Nothing more comes, so nothing is waited for; but what is written is taken.
+        // No more input follows, so the client does not wait; it still reads the bytes that were written.
         shutdown(&theirs, Shutdown::Write).unwrap();
         let Ok(mut client) = Client::join(ours, Duration::from_secs(60)) else { return };
         let _ = client.nodes(3);

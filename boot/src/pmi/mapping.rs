@@ -1,8 +1,8 @@
-//! Process mapping: which processes of a job share a node, in the launcher's words.
+//! Process mapping: the launcher's description of which processes of a job share a node.
 //!
 //! `(vector,(0,1,3),(1,1,1))` is a list of blocks (first node, number of nodes, processes on each): ranks 0-2
-//! on node 0, rank 3 on node 1. If the blocks end before the ranks do, they start over. Source: the process
-//! mapping of MPICH's process managers.
+//! on node 0, rank 3 on node 1. If there are more ranks than the blocks cover, the blocks repeat. Source: the
+//! process mapping of MPICH's process managers.
 
 /// The node of each of `size` ranks; `None` if the text is not a mapping that covers them.
 pub(crate) fn nodes(text: &str, size: usize) -> Option<Vec<usize>> {

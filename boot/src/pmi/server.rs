@@ -1,9 +1,9 @@
-//! PMI-1, the launcher's side: a state machine that takes lines and gives lines, and does no input or output.
-//! To it a PE is a process.
+//! PMI-1 server, the launcher's side: a state machine whose input and output are lines, and which performs no
+//! I/O itself. Here, a PE is a process.
 //!
-//! Invariant: every request has exactly one answer, except `abort`, `note`, `hears` and `waits`, which have
-//! none, and `barrier_in`, whose answer comes to all PEs when the last of them has sent it. A PE between
-//! `init` and `finalize` is in the job; nothing else may be asked before `init`.
+//! Invariant: every request has exactly one response, except `abort`, `note`, `hears` and `waits`, which have
+//! none, and `barrier_in`, to which all PEs receive the response when the last of them has sent it. A PE
+//! between `init` and `finalize` is in the job; `init` is the first request.
 
 use std::collections::HashMap;
 
@@ -13,31 +13,31 @@ use super::{MAPPING_KEY, MISSED, OURS, REPORTS, mapping};
 
 /// The name of the one key-value space of a job.
 const KVS_NAME: &str = "pelago";
-/// The limits that we announce and hold others to, in characters.
+/// The limits that the server announces and enforces, in characters.
 const KEY_MAX: usize = 64;
 const VALUE_MAX: usize = 1024;
 
-/// What a line means for the one who supervises the processes, besides the answers.
+/// The meaning of a line for the supervisor of the processes, besides the responses.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Nothing beyond its answers.
+    /// Nothing besides its responses.
     Served,
     /// The PE joined the job.
     Joined,
-    /// The process ends the job for all, with this status and, perhaps, the number of that of its PEs which
-    /// wants it, and words.
+    /// The process aborts the job with this status and, optionally, the number of the PE that requests it and
+    /// a message.
     Abort { status: i32, pe: Option<usize>, message: Option<String> },
-    /// The PE says why it is about to die.
+    /// The PE reports why it is about to die.
     Note(String),
-    /// The process answers when it is asked what its PEs wait for.
+    /// The process replies when it is asked what its PEs wait for.
     Hears,
-    /// The waits of the PEs of the process, a line each.
+    /// The waits of the PEs of the process, one line for each PE.
     Waits(String),
-    /// The line is not one that a PE may send.
+    /// A PE may not send this line.
     Broken,
 }
 
-/// Where a PE stands.
+/// The state of a PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// It has not joined.
@@ -46,18 +46,18 @@ pub(crate) enum Stage {
     Inside,
     /// It waits in the barrier.
     InBarrier,
-    /// It has joined and may end now, or go on: between two worlds of a process.
+    /// It has joined and may exit or continue: the process is between two worlds.
     Resting,
-    /// It has left in an orderly way.
+    /// It has left the job (finalized).
     Finalized,
 }
 
 /// The server of one job.
 pub(crate) struct Server {
     stages: Vec<Stage>,
-    /// Whether each PE has left, or rests, while others waited for it in vain.
+    /// For each PE, whether it has left, or rests, while others waited for it in vain.
     missed: Vec<bool>,
-    /// Barriers that all have passed, and how many wait in the next one.
+    /// The number of barriers that all PEs have passed, and of the PEs that wait in the next one.
     barriers: u64,
     waiting: usize,
     values: HashMap<String, String>,
@@ -66,7 +66,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server of PEs with these programs, and these numbers of them on the nodes.
+    /// A server for PEs with these programs, with this number of PEs on each node.
     pub(crate) fn new(program_of: Vec<usize>, of_nodes: &[usize]) -> Self {
         let values = HashMap::from([(MAPPING_KEY.to_owned(), mapping::of_nodes(of_nodes))]);
         let size = program_of.len();
@@ -74,7 +74,7 @@ impl Server {
         Self { stages, missed, barriers: 0, waiting: 0, values, program_of }
     }
 
-    /// A server of `size` PEs of one program on one node.
+    /// A server for `size` PEs of one program on one node.
     #[cfg(test)]
     pub(crate) fn of_one_node(size: usize) -> Self {
         Self::new(vec![0; size], &[size])
@@ -89,12 +89,12 @@ impl Server {
         self.missed[pe]
     }
 
-    /// The number of the barrier in which some wait for others; `None` if nobody waits.
+    /// The number of the barrier in which some PEs wait for others; `None` if no PE waits.
     pub(crate) fn meeting(&self) -> Option<u64> {
         (self.waiting > 0).then_some(self.barriers)
     }
 
-    /// Takes a line of `pe`; appends (PE, message) for each answer that is due.
+    /// Handles a line of `pe`; appends (PE, message) for each response that is due.
     pub(crate) fn handle(&mut self, pe: usize, line: &str, answers: &mut Vec<(usize, Message)>) -> Event {
         let Some(request) = Message::parse(line) else { return Event::Broken };
         let early = ["init", "abort", "note", "hears", "waits"];

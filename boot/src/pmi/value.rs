@@ -1,12 +1,13 @@
-//! Values: bytes of any length and content, as the texts of bounded length that PMI-1 can carry.
+//! Values: encode bytes of any length and content in the strings of bounded length that PMI-1 can carry.
 //!
-//! Invariant: `join(split(bytes))` gives the bytes back. The first part begins with the number of parts and a
-//! point, `3.0a1b...`; the rest is hexadecimal. The part `i > 0` of a key `k` has the key `k.i`, so a key of
-//! a caller may not hold a point, and a missing or foreign part is noticed.
+//! Invariant: `join(split(bytes))` returns the original bytes. The first part begins with the number of parts
+//! and a point (`3.0a1b...`); the rest is hexadecimal. The part `i > 0` of a key `k` has the key `k.i`, so a
+//! key of a caller must not contain a point. A missing part, or one that another library put, is detected.
 
-/// Cuts `bytes` into texts of at most `max_chars` characters, at least one.
+/// Splits `bytes` into strings of at most `max_chars` characters; returns at least one string.
 pub(crate) fn split(bytes: &[u8], max_chars: usize) -> Vec<String> {
-    // Room for the count and its point in every part keeps the parts equal; 12 characters hold any count.
+    // Every part leaves room for the count and its point, so that all parts have the same length; 12
+    // characters hold any count.
     let part_bytes = (max_chars.saturating_sub(12) / 2).max(1);
     let mut parts: Vec<String> = bytes.chunks(part_bytes).map(hex).collect();
     if parts.is_empty() {
@@ -17,7 +18,7 @@ pub(crate) fn split(bytes: &[u8], max_chars: usize) -> Vec<String> {
     parts
 }
 
-/// The number of parts and the text of the first one, out of what was stored under the key itself.
+/// The number of parts and the text of the first part, from the value that is stored under the key itself.
 pub(crate) fn head(first: &str) -> Option<(usize, &str)> {
     let (count, text) = first.split_once('.')?;
     Some((count.parse().ok().filter(|count| *count > 0)?, text))
@@ -34,7 +35,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// The bytes that hexadecimal digits stand for; `None` if `text` is not made of pairs of them.
+/// Decodes hexadecimal digits to bytes; `None` if `text` is not made of pairs of them.
 pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     let nibble = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let pairs = text.as_bytes().chunks_exact(2);

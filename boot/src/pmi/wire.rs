@@ -1,17 +1,17 @@
 //! Lines of PMI-1: `cmd=NAME key=value ...`, ended by a newline.
 //!
-//! Invariant: what is read is a map: launchers order fields differently and leave some out. What is written
-//! keeps the order in which it was put together, because Slurm reads `init` by its position: the version
-//! comes first. A value ends at the next space; words without `=` (free text of some answers) are passed
-//! over.
+//! Invariant: a received line is a map, because launchers order fields differently and omit some. A sent line
+//! keeps the order in which its fields were added, because Slurm parses `init` by position and expects the
+//! version first. A value ends at the next space; words without `=` (free text in some responses) are
+//! ignored.
 
 use std::collections::VecDeque;
 use std::fmt;
 
-/// The longest line that is accepted, in bytes; honest ones stay below 3 KiB.
+/// The longest line that is accepted, in bytes; valid lines stay below 3 KiB.
 const LINE_MAX_BYTES: usize = 16 << 10;
 
-/// One request or answer.
+/// One request or response.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) command: String,
@@ -23,7 +23,7 @@ impl Message {
         Self { command: command.to_owned(), fields: Vec::new() }
     }
 
-    /// Adds a field. Neither part may hold a space or a newline, nor the key an `=`.
+    /// Adds a field. Neither key nor value may contain a space or a newline, and the key no `=`.
     pub(crate) fn with(mut self, key: &str, value: impl fmt::Display) -> Self {
         let value = value.to_string();
         debug_assert!(!key.contains([' ', '\n', '=']) && !value.contains([' ', '\n']), "{key}={value}");
@@ -31,7 +31,7 @@ impl Message {
         self
     }
 
-    /// Understands one line without its newline; `None` if it names no command.
+    /// Parses one line without its newline; `None` if it names no command.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let pairs = line.split_ascii_whitespace().filter_map(|word| word.split_once('='));
         let (commands, fields): (Vec<_>, Vec<_>) =
@@ -40,7 +40,7 @@ impl Message {
         Some(Self { command, fields })
     }
 
-    /// The field of this name, the last of several.
+    /// The field of this name; the last one, if there are several.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.fields.iter().rfind(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
@@ -50,12 +50,12 @@ impl Message {
         self.get(key)?.parse().ok()
     }
 
-    /// Whether the answer reports success; an answer that leaves the return code out does.
+    /// Whether the response reports success; a response without a return code does.
     pub(crate) fn succeeded(&self) -> bool {
         self.get("rc").is_none_or(|rc| rc == "0")
     }
 
-    /// The line with its newline, as it travels.
+    /// The line with its newline, as it is sent.
     pub(crate) fn line(&self) -> String {
         format!("{self}\n")
     }
@@ -68,7 +68,7 @@ impl fmt::Display for Message {
     }
 }
 
-/// Cuts a stream of bytes into lines.
+/// Splits a stream of bytes into lines.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     complete: VecDeque<String>,
@@ -76,7 +76,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Takes bytes as they come; false if a line grows beyond all reason.
+    /// Adds received bytes; false if a line exceeds the maximum length.
     #[must_use]
     pub(crate) fn push(&mut self, bytes: &[u8]) -> bool {
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {

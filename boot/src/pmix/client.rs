@@ -1,7 +1,7 @@
 //! A process that has joined a job by PMIx.
 //!
-//! Invariant: no wait is longer than the limit, whatever the server does: the calls of the library, which may
-//! wait for ever, are made in a thread of their own. A key belongs to the process that has put it.
+//! Invariant: no wait is longer than the limit, whatever the server does: a separate thread makes the calls
+//! of the library, which may wait for ever. A key belongs to the process that has put it.
 
 use std::ffi::{CString, c_int};
 use std::io;
@@ -13,29 +13,29 @@ use super::library::{Got, Library};
 use super::sys::{self, Proc};
 use super::worker::Worker;
 
-/// The longest key that [`Client::put`] takes, in characters, as the library keeps them with a 0 at the end.
+/// The longest key that [`Client::put`] takes, in characters, because the library adds a 0 at the end.
 pub(crate) const KEY_MAX_CHARS: usize = sys::KEY_BYTES - 1;
-/// How long the server may take to answer a request for the end of the job.
+/// How long the server may take to respond to an abort.
 const ABORT_LIMIT: Duration = Duration::from_secs(5);
-/// How much longer than the limit to wait for the server, which is asked to keep it, in whole seconds.
+/// The additional wait for the server, which is asked to apply the limit itself, in whole seconds.
 const SERVER_FIRST: Duration = Duration::from_secs(1);
 
 /// Why an exchange with a launcher that speaks PMIx failed.
 #[derive(Debug, Error)]
 pub enum PmixError {
-    /// The library is not there, or is another one.
+    /// The library was not found, or is not a suitable one.
     #[error(
         "this process was started by a launcher that speaks PMIx (PMIX_NAMESPACE is set), but its library \
          {looked_for} cannot be used: {reason}; install it (Debian: libpmix2), name it by \
          PELAGO_PMIX_LIBRARY, or start the program by pelago run, mpiexec.hydra or srun --mpi=pmi2"
     )]
     Library {
-        /// The name or path that was looked for.
+        /// The name or path of the library.
         looked_for: String,
-        /// What the loader says.
+        /// The error of the dynamic linker.
         reason: String,
     },
-    /// The program has a C library of its own, and its library would bring another one.
+    /// The program is statically linked, and libpmix would load a second C library.
     #[error(
         "this process was started by a launcher that speaks PMIx (PMIX_NAMESPACE is set), whose library \
          {looked_for} works in no program that is linked with -static; link the C library dynamically, or \
@@ -53,18 +53,18 @@ pub enum PmixError {
     /// The thread for the calls of the library has ended.
     #[error("the thread for the calls of libpmix has ended, in which {0} was to come")]
     Dead(&'static str),
-    /// No answer came in time.
+    /// The launcher did not respond in time.
     #[error(
         "no {awaited} from the launcher (PMIx) within {} s; see whether every PE has started, \
          or raise PELAGO_INIT_TIMEOUT", limit.as_secs_f64()
     )]
     Timeout {
-        /// The answer that was waited for.
+        /// The response that was expected.
         awaited: &'static str,
-        /// How long.
+        /// The time limit.
         limit: Duration,
     },
-    /// The library or its server said no.
+    /// The library or its server returned an error.
     #[error(
         "{call} of libpmix failed by {status} ({text}); see whether the launcher still runs, and whether its \
          PMIx fits this one (PELAGO_PMIX_LIBRARY names another)"
@@ -72,12 +72,12 @@ pub enum PmixError {
     Status {
         /// The function of the library.
         call: &'static str,
-        /// What it returned.
+        /// The status that it returned.
         status: i32,
-        /// The words of the library for that.
+        /// The library's text for this status.
         text: String,
     },
-    /// A value of another type than expected.
+    /// A value has another type than expected.
     #[error(
         "the launcher (PMIx) keeps a value of type {kind} under the key {key:?}, which is not {expected}"
     )]
@@ -86,7 +86,7 @@ pub enum PmixError {
         key: String,
         /// The type, as PMIx numbers them.
         kind: u16,
-        /// What it should be.
+        /// The expected type.
         expected: &'static str,
     },
 }
@@ -96,14 +96,14 @@ pub enum PmixError {
 pub(crate) struct Client {
     library: Library,
     worker: Worker,
-    /// This process, as the server knows it.
+    /// The identity of this process at the server.
     me: Proc,
     limit: Duration,
 }
 
 impl Client {
-    /// Joins the job that the environment names, by the library at `path` or the system's; no answer may take
-    /// longer than `limit`.
+    /// Joins the job that the environment names, through the library at `path` or the system's; no response
+    /// may take longer than `limit`.
     pub(crate) fn join(path: Option<&str>, limit: Duration) -> Result<Self, PmixError> {
         let library = Library::open(path)?;
         let worker = Worker::start(library, limit, SERVER_FIRST)?;
@@ -133,7 +133,7 @@ impl Client {
         }
     }
 
-    /// Publishes bytes under a key; others see them after the next barrier.
+    /// Publishes bytes under a key; other processes see them after the next barrier.
     pub(crate) fn put(&self, key: &str, value: &[u8]) -> Result<(), PmixError> {
         let (key, value) = (c_string(key), value.to_owned());
         self.worker.call("answer to PMIx_Put", move |library| library.put(&key, &value))
@@ -157,7 +157,7 @@ impl Client {
         let (awaited, limit) = ("end of PMIx_Fence", self.limit);
         let seconds = c_int::try_from(limit.as_secs_f64().ceil() as u64).unwrap_or(c_int::MAX);
         self.worker.call(awaited, move |library| library.fence(seconds)).map_err(|error| match error {
-            // The server keeps the limit and says so by a number.
+            // The server applies the limit itself and returns this status.
             PmixError::Status { status: sys::ERR_TIMEOUT, .. } => PmixError::Timeout { awaited, limit },
             other => other,
         })
@@ -168,7 +168,7 @@ impl Client {
         Library::is_connection_lost()
     }
 
-    /// Asks for the end of the job, beside whatever another thread waits for.
+    /// Aborts the job, even while another thread waits in a call.
     pub(crate) fn abort(&self, status: i32, words: &str) -> Result<(), PmixError> {
         let words = c_string(words);
         let worker = Worker::start(self.library, ABORT_LIMIT, Duration::ZERO)?;
@@ -185,7 +185,7 @@ impl Client {
     }
 }
 
-/// The text up to its first 0.
+/// The text up to its first NUL, as a C string.
 fn c_string(text: &str) -> CString {
     let bytes: Vec<u8> = text.bytes().take_while(|byte| *byte != 0).collect();
     CString::new(bytes).unwrap_or_default()

@@ -1,8 +1,8 @@
-//! `libpmix.so.2`, opened at run time: its functions as Rust calls them.
+//! Bindings to `libpmix.so.2`, which is opened at run time.
 //!
-//! Invariant: a library that was opened stays: its threads run in it until the process ends. Every function
-//! may be called from any thread (PMIx standard 4.1, section 1.5), and may wait for ever; who calls it bounds
-//! that.
+//! Invariant: the library is never closed, because its threads run until the process ends. Every function may
+//! be called from any thread (PMIx standard 4.1, section 1.5), and may wait for ever; the caller of this
+//! module bounds the wait.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem;
@@ -19,10 +19,10 @@ use super::sys::{
 /// The name under which the system's loader looks for the library.
 pub(super) const NAME: &str = "libpmix.so.2";
 
-/// A function that version 3 has brought: before it, values were smaller.
+/// A function that exists since version 3; in earlier versions, values were smaller.
 const FROM_3_ON: &CStr = c"PMIx_Get_credential";
 
-/// Set when the connection to the server is lost: the library hears of it, in a thread of its own.
+/// Set when the connection to the server is lost: an event handler is called in a thread of the library.
 static CONNECTION_LOST: OnceLock<()> = OnceLock::new();
 
 /// The functions of the library.
@@ -37,28 +37,28 @@ pub(super) struct Library {
     abort: AbortFn,
     error_string: ErrorStringFn,
     register: RegisterFn,
-    /// From version 4 on; before that it was a macro.
+    /// Exists since version 4; before, it was a macro.
     value_destruct: Option<ValueDestructFn>,
 }
 
-/// A value that the library has allocated, by what it holds.
+/// A value of the library, by its type.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Got {
     Bytes(Vec<u8>),
     Number(u32),
-    /// Another type, by its number.
+    /// A value of another type, with the number of the type.
     Other(u16),
 }
 
-/// Whether no dynamic linker has started this program: it has a C library of its own, and libpmix would bring
-/// a second one, with which it crashes when it starts (seen with 4.2).
+/// Whether this program is statically linked: libpmix would load a second C library, and crashes at its
+/// initialisation then (seen with 4.2).
 fn is_self_contained() -> bool {
-    // SAFETY: the C library's function takes any number.
+    // SAFETY: the C library's function accepts any number.
     unsafe { libc::getauxval(libc::AT_BASE) == 0 }
 }
 
 impl Library {
-    /// Opens the library at `path`, or where the system's loader finds it.
+    /// Opens the library at `path`, or lets the dynamic linker search for it.
     pub(super) fn open(path: Option<&str>) -> Result<Self, PmixError> {
         let looked_for = path.unwrap_or(NAME);
         if is_self_contained() {
@@ -66,12 +66,13 @@ impl Library {
         }
         let failed = |reason| PmixError::Library { looked_for: looked_for.to_owned(), reason };
         let name = CString::new(looked_for).map_err(|_| failed("a path has no zero byte".to_owned()))?;
-        // SAFETY: the name ends in 0. What the library does when it is loaded is its own promise.
+        // SAFETY: the name ends in 0. The library's initialisers are sound, as the user who installed it has
+        // to guarantee.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if handle.is_null() {
-            return Err(failed(loader_words()));
+            return Err(failed(linker_error()));
         }
-        // SAFETY: the name ends in 0, and the address is only looked at.
+        // SAFETY: the name ends in 0, and the address is only compared with null.
         let is_older_than_3 = unsafe { libc::dlsym(handle, FROM_3_ON.as_ptr()) }.is_null();
         if is_older_than_3 {
             return Err(failed("it is no PMIx of version 3 or later".to_owned()));
@@ -96,15 +97,15 @@ impl Library {
         library.ok_or_else(|| failed("it lacks functions of PMIx".to_owned()))
     }
 
-    /// Connects to the server that the environment names; gives this process.
+    /// Connects to the server that the environment names; returns the identity of this process.
     pub(super) fn init(&self) -> Result<Proc, PmixError> {
         let mut proc = Proc::zeroed();
         // SAFETY: the library fills the structure, which has its size; no attributes are given.
         let status = unsafe { (self.init)(&mut proc, ptr::null_mut(), 0) };
         self.check("PMIx_Init", status)?;
         let mut codes = [sys::ERR_LOST_CONNECTION];
-        // SAFETY: the codes are read during the call, which waits, as there is no function to call back; the
-        // handler has the type of one and lives for ever.
+        // SAFETY: the codes are read during the call, which is synchronous because no callback is given; the
+        // handler has the required type and exists for ever.
         let _ = unsafe {
             (self.register)(codes.as_mut_ptr(), 1, ptr::null_mut(), 0, on_lost, None, ptr::null_mut())
         };
@@ -131,8 +132,8 @@ impl Library {
         self.check("PMIx_Commit", unsafe { (self.commit)() })
     }
 
-    /// Waits until every process of the job has called it, and brings what they have put. The server gives
-    /// up after `limit_seconds`, if it knows of limits.
+    /// Waits until every process of the job has called it, and collects the values that they have put. The
+    /// server gives up after `limit_seconds`, if it supports time-outs.
     pub(super) fn fence(&self, limit_seconds: c_int) -> Result<(), PmixError> {
         let infos = [Info::flag(sys::COLLECT_DATA), Info::integer(sys::TIMEOUT, limit_seconds)];
         // SAFETY: no process named means all of the job; the attributes live until the call returns.
@@ -140,8 +141,8 @@ impl Library {
         self.check("PMIx_Fence", status)
     }
 
-    /// What a process has put under a key and the last fence has brought; what the server knows of the job,
-    /// if the process is [`sys::RANK_WILDCARD`]. `None` if there is nothing.
+    /// The value that a process has put under a key before the last fence; information about the job, if the
+    /// process is [`sys::RANK_WILDCARD`]. `None` if there is no value.
     pub(super) fn get(&self, proc: &Proc, key: &CStr) -> Result<Option<Got>, PmixError> {
         let infos = [Info::flag(sys::IMMEDIATE)];
         let mut value = ptr::null_mut();
@@ -160,19 +161,19 @@ impl Library {
 
     /// Asks the server to end the job with a status.
     pub(super) fn abort(&self, status: i32, words: &CStr) -> Result<(), PmixError> {
-        // SAFETY: the words end in 0; no process named means all of the job.
+        // SAFETY: the text ends in 0; no process named means all of the job.
         let status = unsafe { (self.abort)(status, words.as_ptr(), ptr::null_mut(), 0) };
         self.check("PMIx_Abort", status)
     }
 
-    /// Copies a value and gives its memory back.
+    /// Copies a value and frees its memory.
     ///
     /// # Safety
-    /// The library has allocated the value, and it is the caller's to free.
+    /// The library has allocated the value, and the caller owns it.
     unsafe fn take(&self, value: *mut Value) -> Got {
-        // SAFETY: the caller promises that it is a value.
+        // SAFETY: the caller promises that the pointer points to a value.
         let seen = unsafe { &*value };
-        // SAFETY: `kind` says which member of the union the library has set.
+        // SAFETY: `kind` tells which member of the union the library has set.
         let (got, memory) = unsafe {
             match seen.kind {
                 BYTE_OBJECT if seen.data.object.bytes.is_null() => (Got::Bytes(Vec::new()), ptr::null_mut()),
@@ -186,8 +187,8 @@ impl Library {
                 other => (Got::Other(other), ptr::null_mut()),
             }
         };
-        // SAFETY: the library allocates values, and what they point to, by malloc: its header says so and
-        // frees them so where it has no function for it.
+        // SAFETY: the library allocates values, and what they point to, by malloc: its header says so, and
+        // frees them by `free` in versions without a function for it.
         unsafe {
             match self.value_destruct {
                 Some(destruct) => destruct(value),
@@ -202,9 +203,9 @@ impl Library {
         if status == sys::SUCCESS {
             return Ok(());
         }
-        // SAFETY: the function takes every number, those without words too.
+        // SAFETY: the function accepts every number, also unknown ones.
         let text = unsafe { (self.error_string)(status) };
-        // SAFETY: a text that is not null ends in 0 and is constant.
+        // SAFETY: a text that is not null ends in 0 and is a constant.
         let text = (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) });
         let text = text.map_or_else(String::new, |text| text.to_string_lossy().into_owned());
         Err(PmixError::Status { call, status, text })
@@ -225,7 +226,7 @@ unsafe extern "C" fn on_lost(
 ) {
     let _ = CONNECTION_LOST.set(());
     if let Some(done) = done {
-        // SAFETY: the library wants its function called with the data that came with it, and no results.
+        // SAFETY: the library requires this call, with the data that it passed and no results.
         unsafe { done(sys::EVENT_ACTION_COMPLETE, ptr::null_mut(), 0, None, ptr::null_mut(), data) };
     }
 }
@@ -236,15 +237,15 @@ unsafe extern "C" fn on_lost(
 /// `F` is the type of a pointer to the function of that name.
 unsafe fn symbol<F: Copy>(handle: *mut c_void, name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    // SAFETY: the handle is one of dlopen that is never closed, and the name ends in 0.
+    // SAFETY: the handle comes from dlopen and is never closed, and the name ends in 0.
     let address = unsafe { libc::dlsym(handle, name.as_ptr()) };
     // SAFETY: of the same size, as asserted, and a function of this type, as the caller promises.
     (!address.is_null()).then(|| unsafe { mem::transmute_copy(&address) })
 }
 
-/// What the loader says about its last failure in this thread.
-fn loader_words() -> String {
-    // SAFETY: it gives null or a text that lives until the next call of the loader in this thread.
+/// The text of the dynamic linker for its last failure in this thread.
+fn linker_error() -> String {
+    // SAFETY: the call returns null or a text that lives until the next call of the linker in this thread.
     let words: *const c_char = unsafe { libc::dlerror() };
     if words.is_null() {
         return "the loader gives no reason".to_owned();

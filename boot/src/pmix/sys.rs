@@ -1,23 +1,23 @@
 //! The C interface of PMIx: the few types, keys and numbers that a client needs.
 //!
-//! Invariant: sizes, offsets and numbers are those of `pmix_common.h`, the same since version 3 of the
-//! library, when the largest member of a value came. A test of the full tier asks the C compiler. Source:
-//! PMIx standard 4.1, chapter 3 (data structures), and the header itself.
+//! Invariant: sizes, offsets and numbers are those of `pmix_common.h`, which are the same since version 3 of
+//! the library added the largest member of a value. A test of the full tier compares them with the C
+//! compiler's. Source: PMIx standard 4.1, chapter 3 (data structures), and the header itself.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
 
-/// `pmix_status_t`: 0, or what went wrong as a negative number.
+/// `pmix_status_t`: 0, or a negative error number.
 pub(super) type Status = c_int;
 
 pub(super) const SUCCESS: Status = 0;
 pub(super) const ERR_TIMEOUT: Status = -24;
 pub(super) const ERR_NOT_FOUND: Status = -46;
 pub(super) const ERR_LOST_CONNECTION: Status = -61;
-/// What an event handler answers: no other one needs to hear of it.
+/// The result of an event handler: no other handler needs to be called.
 pub(super) const EVENT_ACTION_COMPLETE: Status = -334;
 
-/// All processes of a job, where one is asked for.
+/// All processes of a job, in place of one rank.
 pub(super) const RANK_WILDCARD: u32 = u32::MAX - 1;
 /// `PMIX_GLOBAL`: for the processes of all nodes.
 pub(super) const SCOPE_GLOBAL: u8 = 3;
@@ -28,13 +28,13 @@ pub(super) const INT: u16 = 6;
 pub(super) const UINT32: u16 = 14;
 pub(super) const BYTE_OBJECT: u16 = 27;
 
-/// `PMIX_JOB_SIZE`: how many processes a job has.
+/// `PMIX_JOB_SIZE`: the number of processes of a job.
 pub(super) const JOB_SIZE: &CStr = c"pmix.job.size";
-/// `PMIX_COLLECT_DATA`: a fence brings what was put to every node.
+/// `PMIX_COLLECT_DATA`: a fence distributes all values to every node.
 pub(super) const COLLECT_DATA: &CStr = c"pmix.collect";
-/// `PMIX_TIMEOUT`: after how many seconds the server gives up.
+/// `PMIX_TIMEOUT`: the number of seconds after which the server gives up.
 pub(super) const TIMEOUT: &CStr = c"pmix.timeout";
-/// `PMIX_IMMEDIATE`: the server answers by what it has, and does not wait for what may come.
+/// `PMIX_IMMEDIATE`: the server returns the values that it has, and does not wait for others.
 pub(super) const IMMEDIATE: &CStr = c"pmix.immediate";
 
 /// Bytes of a namespace, with the 0 at its end.
@@ -68,7 +68,7 @@ pub(super) union Data {
     pub(super) object: ByteObject,
     /// The largest member, `pmix_envar_t`: two pointers and a character.
     envar: (*mut c_char, *mut c_char, c_char),
-    /// What gives it its alignment everywhere.
+    /// The member that determines the alignment on all targets.
     int64: i64,
 }
 
@@ -94,13 +94,13 @@ impl Proc {
 }
 
 impl Value {
-    /// A value of which nothing but the type is set.
+    /// A value with its type set and all other bytes 0.
     fn of(kind: u16) -> Self {
         // SAFETY: every member of the union is an integer, a pointer or `false` when all its bytes are 0.
         Self { kind, data: unsafe { mem::zeroed() } }
     }
 
-    /// Points to `bytes`, which the library copies when the value is put.
+    /// A value that points to `bytes`, which the library copies when the value is put.
     pub(super) fn bytes(bytes: &[u8]) -> Self {
         let mut value = Self::of(BYTE_OBJECT);
         value.data.object = ByteObject { bytes: bytes.as_ptr().cast_mut().cast(), size: bytes.len() };
@@ -111,7 +111,7 @@ impl Value {
 impl Info {
     fn new(key: &CStr, value: Value) -> Self {
         let mut info = Self { key: [0; KEY_BYTES], flags: 0, value };
-        // One is left for the 0 at the end.
+        // One byte is left for the 0 at the end.
         for (to, from) in info.key[..KEY_BYTES - 1].iter_mut().zip(key.to_bytes()) {
             *to = *from as c_char;
         }
@@ -135,7 +135,7 @@ impl Info {
 
 /// `pmix_op_cbfunc_t`.
 pub(super) type OpCallback = Option<unsafe extern "C" fn(Status, *mut c_void)>;
-/// `pmix_event_notification_cbfunc_fn_t`: how an event handler says that it is done.
+/// `pmix_event_notification_cbfunc_fn_t`: the function by which an event handler reports that it is done.
 pub(super) type EventDone =
     Option<unsafe extern "C" fn(Status, *mut Info, usize, OpCallback, *mut c_void, *mut c_void)>;
 /// `pmix_notification_fn_t`: an event handler.
@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    /// What the C compiler says of an expression, beside what is here.
+    /// Expressions of C, with the values that are used here.
     fn pairs() -> Vec<(&'static str, i64)> {
         let size = |bytes: usize| i64::try_from(bytes).unwrap();
         vec![
@@ -214,7 +214,7 @@ mod tests {
         ]
     }
 
-    /// The types of the functions, as C declares them: a difference is an error of the compiler.
+    /// Pointers to the functions with the types that are used here: a difference is a compile error.
     const FUNCTIONS: &str = "
         pmix_status_t (*init)(pmix_proc_t *, pmix_info_t *, size_t) = PMIx_Init;
         pmix_status_t (*finalize)(const pmix_info_t *, size_t) = PMIx_Finalize;
@@ -233,13 +233,13 @@ mod tests {
         void registered(pmix_status_t, size_t, void *);
         pmix_hdlr_reg_cbfunc_t on_registered = registered;";
 
-    /// The folder beside Debian's libraries where the headers are, which gcc does not search by itself.
+    /// Debian's folder of the headers, which gcc does not search by default.
     fn debian_folder() -> String {
         let output = Command::new("gcc").arg("-print-multiarch").output().expect("gcc runs");
         format!("/usr/lib/{}/pmix2/include", String::from_utf8_lossy(&output.stdout).trim())
     }
 
-    /// Compiles a program, or with `-c` a part of one.
+    /// Compiles a program, or an object file with `-c`.
     fn compile(text: &str, name: &str, options: &[&str]) -> std::path::PathBuf {
         let base = std::env::temp_dir().join(format!("pelago-pmix-{name}-{}", std::process::id()));
         let (source, out) = (base.with_extension("c"), base.with_extension("out"));

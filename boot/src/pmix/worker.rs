@@ -1,7 +1,7 @@
-//! A thread that makes the calls of the library, so that whoever waits for one can stop waiting.
+//! A thread that makes the calls of the library, so that the caller can stop waiting for one.
 //!
-//! Invariant: one call at a time, in the order in which they were asked for. A call that outlasts the limit
-//! goes on in the thread; later ones queue behind it and fail in their turn.
+//! Invariant: the thread makes one call at a time, in the order of the requests. A call that exceeds the
+//! limit continues in the thread; later calls queue behind it, and each fails after its own limit.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::thread;
@@ -12,7 +12,7 @@ use super::library::Library;
 
 type Task = Box<dyn FnOnce(&Library) + Send>;
 
-/// The thread, reached through the queue of its tasks; it ends when this is dropped and its task is done.
+/// The queue of the thread's tasks; the thread ends when this is dropped and its task is done.
 #[derive(Debug)]
 pub(super) struct Worker {
     tasks: Sender<Task>,
@@ -21,8 +21,8 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Starts the thread; no call may take longer than `limit`, and `grace` in which the server may say so
-    /// itself.
+    /// Starts the thread. No call may take longer than `limit` plus `grace`, in which the server may report
+    /// the time-out itself.
     pub(super) fn start(library: Library, limit: Duration, grace: Duration) -> Result<Self, PmixError> {
         let (tasks, queue): (_, Receiver<Task>) = channel();
         let run = move || queue.iter().for_each(|task| task(&library));
@@ -30,14 +30,14 @@ impl Worker {
         Ok(Self { tasks, limit, grace })
     }
 
-    /// Makes a call in the thread; gives its result, or fails after the limit.
+    /// Makes a call in the thread; returns its result, or fails after the limit.
     pub(super) fn call<R: Send + 'static>(
         &self,
         awaited: &'static str,
         call: impl FnOnce(&Library) -> Result<R, PmixError> + Send + 'static,
     ) -> Result<R, PmixError> {
         let (result, results) = sync_channel(1);
-        // Nobody receives it if the limit has passed.
+        // If the limit has passed, the receiver is gone and the result is dropped.
         let task: Task = Box::new(move |library| drop(result.send(call(library))));
         self.tasks.send(task).map_err(|_| PmixError::Dead(awaited))?;
         match results.recv_timeout(self.limit + self.grace) {

@@ -1,10 +1,10 @@
-//! Agent: what the launcher starts on each host by a remote shell. It starts the processes of its host and
-//! carries, between them and the launcher, what they say by PMI-1, their output, their input, signals, and
-//! how they ended. It knows nothing of jobs: all that is decided is decided by the launcher.
+//! Agent: the launcher starts one on each host through a remote shell. The agent starts the processes of its
+//! host, and forwards their PMI-1 messages, output, input, signals and exit statuses between them and the
+//! launcher. It knows nothing of jobs: the launcher makes all decisions.
 //!
-//! Invariant: the agent and its processes end when its standard input ends, when its standard output takes
-//! nothing more, when a signal tells it, and when the launcher has been silent for too long. No port is
-//! opened, and nothing is read from the environment but by the programs that are started.
+//! Invariant: the agent and its processes end when its standard input ends, when its standard output fails,
+//! when it receives a signal, and when the launcher has been silent for too long. The agent opens no port,
+//! and reads no environment variables; only the programs that it starts do.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -19,7 +19,7 @@ use rustix::process::Signal;
 use thiserror::Error;
 
 use super::check::{NoRoom, descriptors, make_room, resolve_in};
-use super::frame::{Frame, Frames, Garbage, Mail, PAYLOAD_MAX_BYTES, Start, WINDOW_BYTES, Which};
+use super::frame::{Frame, Frames, Garbage, PAYLOAD_MAX_BYTES, SendQueue, Start, WINDOW_BYTES, Which};
 use super::poller::{Poller, Source};
 use super::process::{End, Process, Ready, Starter};
 use super::signals::{ASKING, Signals};
@@ -27,20 +27,20 @@ use super::start_reason;
 use crate::locality::cpus;
 use crate::process::process_state;
 
-/// While this much waits to be sent, the processes are not listened to.
-const MAIL_MAX_BYTES: usize = 1 << 20;
-/// So often the socket or a pipe of a process is read before others have their turn.
+/// While this many bytes wait to be sent, the agent does not read from its processes.
+const QUEUE_MAX_BYTES: usize = 1 << 20;
+/// The number of reads from one socket or pipe before the others are read.
 const READS: usize = 16;
-/// The start of a variable of the runtime: all of them come from the launcher.
+/// The prefix of the variables of the runtime: all of them come from the launcher.
 const PREFIX: &str = "PELAGO_";
 
-/// Why there is no agent.
+/// Why the agent ended early.
 #[derive(Debug, Error)]
 pub enum AgentError {
-    /// A person has started it.
+    /// A user has started the agent at a terminal.
     #[error("`pelago run --hosts` starts this on each host; it is of no use at a terminal")]
     Terminal,
-    /// The system refused something that it needs.
+    /// The system refused a resource that the agent needs.
     #[error("{what}: {reason}")]
     System {
         /// The call that was refused.
@@ -51,7 +51,7 @@ pub enum AgentError {
     /// The input does not come from a launcher.
     #[error("what came on standard input is not from a launcher of the same version")]
     Garbage,
-    /// The launcher is gone, or silent, and processes were left.
+    /// The launcher is gone, or silent, while processes were running.
     #[error("the launcher is gone, so {0} processes were ended")]
     Orphaned(usize),
 }
@@ -62,24 +62,24 @@ impl AgentError {
     }
 }
 
-/// Is the agent of a host, on standard input and output, until the launcher dismisses it.
+/// Runs the agent of a host on standard input and output, until the launcher dismisses it.
 ///
 /// # Errors
-/// Whatever ends it before its time; no process of it is left then.
+/// Any reason to end before that; none of its processes is left then.
 pub fn agent() -> Result<(), AgentError> {
     if io::stdin().is_terminal() {
         return Err(AgentError::Terminal);
     }
     let signals = Signals::block(false).map_err(AgentError::system("blocking signals"))?;
-    // The two are pipes or sockets of the remote shell, which nobody else reads or writes here.
+    // Both are pipes or sockets of the remote shell, which no other process on this host reads or writes.
     let unblocked = ioctl_fionbio(io::stdin(), true).and_then(|()| ioctl_fionbio(io::stdout(), true));
     unblocked.map_err(AgentError::system("making standard input and output ready"))?;
-    let mail = Mail::default();
-    mail.greet();
+    let queue = SendQueue::default();
+    queue.greet();
     let poller = Poller::new().map_err(AgentError::system("watching processes (epoll)"))?;
     let now = Instant::now();
     Agent {
-        mail,
+        queue,
         poller,
         frames: Frames::default(),
         heard_at: now,
@@ -91,9 +91,9 @@ pub fn agent() -> Result<(), AgentError> {
     .run()
 }
 
-/// The agent at work.
+/// The state of the running agent.
 struct Agent {
-    mail: Mail,
+    queue: SendQueue,
     poller: Poller,
     frames: Frames,
     heard_at: Instant,
@@ -102,12 +102,12 @@ struct Agent {
     /// The first process of this host.
     first: usize,
     held: Vec<Held>,
-    // Last, so that the signals stay blocked while processes are ended.
+    // The last field, so that the signals stay blocked while processes are killed.
     signals: Signals,
 }
 
-/// Where something has happened.
-struct ToldBy {
+/// The sources of an event.
+struct Events {
     launcher: bool,
     signal: bool,
     processes: bool,
@@ -124,9 +124,9 @@ struct Held {
 /// A stream that a process writes.
 struct Tap {
     pipe: PipeReader,
-    /// How much the launcher has room for.
+    /// The number of bytes that the launcher has room for.
     room_bytes: usize,
-    /// How much is still to be read, if that is known.
+    /// The number of bytes that are still to be read, if it is known.
     left_bytes: Option<u64>,
     is_watched: bool,
 }
@@ -140,7 +140,7 @@ struct Feed {
 }
 
 impl Held {
-    /// A stream that it writes, while that is open.
+    /// An output stream of the process, while it is open.
     fn tap(&mut self, which: Which) -> &mut Option<Tap> {
         if which == Which::Stdout { &mut self.stdout } else { &mut self.stderr }
     }
@@ -150,15 +150,15 @@ impl Agent {
     fn run(mut self) -> Result<(), AgentError> {
         let mut found = Vec::new();
         loop {
-            let Ok(is_sent) = self.mail.write_to(io::stdout()) else { return self.end() };
-            let Some(told) = self.wait(is_sent)? else { return self.end() };
-            if told.signal && self.signals.take().is_some_and(|signal| signal != ASKING) {
+            let Ok(is_sent) = self.queue.write_to(io::stdout()) else { return self.end() };
+            let Some(events) = self.wait(is_sent)? else { return self.end() };
+            if events.signal && self.signals.take().is_some_and(|signal| signal != ASKING) {
                 return self.end();
             }
-            if told.launcher && !self.hear()? {
+            if events.launcher && !self.read_launcher()? {
                 return self.end();
             }
-            if told.processes {
+            if events.processes {
                 let waiting = self.poller.wait(Some(Duration::ZERO), &mut found);
                 waiting.map_err(AgentError::system("watching processes (epoll)"))?;
                 found.drain(..).for_each(|source| self.handle(source));
@@ -166,14 +166,14 @@ impl Agent {
         }
     }
 
-    /// Waits until there is something to do; `None` if the launcher is gone, or has been silent for too long.
-    fn wait(&self, is_sent: bool) -> Result<Option<ToldBy>, AgentError> {
+    /// Waits for an event; `None` if the launcher is gone, or has been silent for too long.
+    fn wait(&self, is_sent: bool) -> Result<Option<Events>, AgentError> {
         let mut limit = None;
         if let Some(silence) = self.silence {
             let Some(left) = (self.heard_at + silence).checked_duration_since(Instant::now()) else {
                 return Ok(None);
             };
-            // A wait that ends too early by a rounding is repeated.
+            // A wait that ends too early because of rounding is repeated.
             limit = Timespec::try_from(left + Duration::from_millis(1)).ok();
         }
         let (stdin, stdout) = (io::stdin(), io::stdout());
@@ -181,10 +181,10 @@ impl Agent {
         let mut fds = vec![
             PollFd::new(&stdin, PollFlags::IN),
             PollFd::new(&self.signals, PollFlags::IN),
-            // That it has no reader any more is told in any case.
+            // Without events, poll still reports that the reader is gone.
             PollFd::new(&stdout, out),
         ];
-        if self.mail.pending_bytes() < MAIL_MAX_BYTES {
+        if self.queue.pending_bytes() < QUEUE_MAX_BYTES {
             fds.push(PollFd::new(self.poller.wait_descriptor(), PollFlags::IN));
         }
         match poll(&mut fds, limit.as_ref()) {
@@ -193,20 +193,20 @@ impl Agent {
         }
         let unread = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
         let is = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
-        let told = ToldBy { launcher: is(0), signal: is(1), processes: is(3) };
-        Ok((!fds[2].revents().intersects(unread)).then_some(told))
+        let events = Events { launcher: is(0), signal: is(1), processes: is(3) };
+        Ok((!fds[2].revents().intersects(unread)).then_some(events))
     }
 
-    /// Ends what is left.
+    /// Kills the remaining processes.
     fn end(self) -> Result<(), AgentError> {
         let left = self.held.iter().filter(|held| held.process.is_running()).count();
-        // All are killed before the end of any is waited for.
+        // All processes are killed before the first is waited for.
         self.held.iter().for_each(|held| held.process.signal(Signal::KILL));
         if left == 0 { Ok(()) } else { Err(AgentError::Orphaned(left)) }
     }
 
-    /// Does what the launcher says; false when it is gone.
-    fn hear(&mut self) -> Result<bool, AgentError> {
+    /// Executes the launcher's frames; false if the launcher is gone.
+    fn read_launcher(&mut self) -> Result<bool, AgentError> {
         let mut bytes = [0_u8; 16 << 10];
         for _ in 0..READS {
             match rustix::io::read(io::stdin(), &mut bytes) {
@@ -227,16 +227,16 @@ impl Agent {
     fn obey(&mut self, frame: Frame) -> Result<(), AgentError> {
         match frame {
             Frame::Start(start) if self.held.is_empty() => self.start(*start),
-            Frame::Alive => self.mail.send(&Frame::Alive),
-            // Until the next word there is no limit.
+            Frame::Alive => self.queue.send(&Frame::Alive),
+            // Until the next frame there is no limit.
             Frame::Pause => self.heard_at = Instant::now() + Duration::from_secs(365 * 86400),
             frame => return self.serve(frame),
         }
         Ok(())
     }
 
-    /// Does what the launcher says of a process, if it was started: the launcher may not know yet that it was
-    /// not.
+    /// Executes a frame that concerns a process, if the process was started; the launcher may not know yet
+    /// that it was not.
     fn serve(&mut self, frame: Frame) -> Result<(), AgentError> {
         let index = frame.process().checked_sub(self.first);
         let Some(held) = index.and_then(|index| self.held.get_mut(index)) else { return Ok(()) };
@@ -247,7 +247,7 @@ impl Agent {
                     None => Err(Errno::PIPE),
                 };
                 if !matches!(sent, Err(Errno::PIPE | Errno::CONNRESET)) && sent != Ok(bytes.len()) {
-                    self.mail.send(&Frame::Deaf(process));
+                    self.queue.send(&Frame::Deaf(process));
                 }
             }
             Frame::Input(process, bytes) => {
@@ -268,7 +268,7 @@ impl Agent {
             }
             Frame::State(process, _) => {
                 let state = process_state(held.process.pid().unsigned_abs());
-                self.mail.send(&Frame::State(process, state.number()));
+                self.queue.send(&Frame::State(process, state.number()));
             }
             Frame::Finish(process) => {
                 for which in [Which::Stdout, Which::Stderr] {
@@ -284,25 +284,25 @@ impl Agent {
         Ok(())
     }
 
-    /// Starts all processes, or says which cannot be started, and why.
+    /// Starts all processes, or reports which process cannot be started, and why.
     fn start(&mut self, start: Start) {
         self.first = start.first as usize;
         self.silence = (start.silence_millis > 0).then(|| Duration::from_millis(start.silence_millis));
         let starter = match self.starter(&start) {
             Ok(starter) => starter,
-            Err(why) => return self.mail.send(&Frame::Refused(self.first, why)),
+            Err(why) => return self.queue.send(&Frame::Refused(self.first, why)),
         };
         for (index, program) in start.program_of.iter().enumerate() {
             let (process, program) = (self.first + index, *program as usize);
             match self.start_one(&starter, process, program) {
                 Ok(held) => {
-                    self.mail.send(&Frame::Started(process, held.process.pid()));
+                    self.queue.send(&Frame::Started(process, held.process.pid()));
                     self.held.push(held);
                 }
                 Err(error) => {
                     let name = starter.programs[program].name.to_string_lossy().into_owned();
                     let why = format!("{name}: {}", start_reason(&error));
-                    return self.mail.send(&Frame::Refused(process, why));
+                    return self.queue.send(&Frame::Refused(process, why));
                 }
             }
         }
@@ -336,7 +336,7 @@ impl Agent {
             let path = env.iter().rev().find(|(key, _)| key == "PATH").map(|(_, value)| value.clone());
             let path = path.or_else(|| std::env::var_os("PATH")).unwrap_or_default();
             let file = match (is_needed, it.program.as_os_str().is_empty()) {
-                // Perhaps it is not there, which is as well.
+                // If there is no such file, the start reports it.
                 (false, _) => it.program.clone(),
                 (true, true) => own()?,
                 (true, false) => resolve_in(&it.program, &path).map_err(|error| error.to_string())?,
@@ -395,28 +395,28 @@ impl Agent {
         }
     }
 
-    /// Passes on what a process has sent by PMI-1.
+    /// Forwards the PMI-1 messages of a process.
     fn listen(&mut self, process: usize) {
         let held = &mut self.held[process - self.first].process;
         let mut bytes = [0_u8; 4096];
         for _ in 0..READS {
             let Some(socket) = &held.socket else { return };
             match recv(socket, &mut bytes, RecvFlags::DONTWAIT) {
-                Ok((count, _)) if count > 0 => self.mail.send(&Frame::Pmi(process, bytes[..count].to_vec())),
+                Ok((count, _)) if count > 0 => self.queue.send(&Frame::Pmi(process, bytes[..count].to_vec())),
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR) => {}
                 _ => {
                     self.poller.remove(socket);
                     held.socket = None;
-                    return self.mail.send(&Frame::Pmi(process, Vec::new()));
+                    return self.queue.send(&Frame::Pmi(process, Vec::new()));
                 }
             }
         }
     }
 
-    /// Passes on what a process has written, as far as the launcher has room.
+    /// Forwards the output of a process, as far as the launcher has room.
     fn pass(&mut self, process: usize, which: Which) {
-        let (mail, poller) = (&self.mail, &self.poller);
+        let (queue, poller) = (&self.queue, &self.poller);
         let tap = self.held[process - self.first].tap(which);
         let is_out = which == Which::Stdout;
         let source = if is_out { Source::Stdout(process) } else { Source::Stderr(process) };
@@ -438,7 +438,7 @@ impl Agent {
                 Ok(count) => {
                     open.room_bytes -= count;
                     open.left_bytes = open.left_bytes.map(|left| left - count as u64);
-                    mail.send(&frame(bytes[..count].to_vec()));
+                    queue.send(&frame(bytes[..count].to_vec()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break false,
@@ -449,18 +449,18 @@ impl Agent {
         if open.is_watched && !wants {
             poller.remove(&open.pipe);
         }
-        // A pipe that cannot be watched again is closed.
+        // If the pipe cannot be watched again, it is closed.
         let is_lost = wants && !open.is_watched && poller.add(source, &open.pipe).is_err();
         open.is_watched = wants;
         if has_ended || is_lost {
             *tap = None;
-            mail.send(&frame(Vec::new()));
+            queue.send(&frame(Vec::new()));
         }
     }
 
-    /// Gives a process the input that has come for it.
+    /// Writes the input that has arrived for a process to its standard input.
     fn feed(&mut self, process: usize) {
-        let (mail, poller) = (&self.mail, &self.poller);
+        let (queue, poller) = (&self.queue, &self.poller);
         let Some(held) = process.checked_sub(self.first).and_then(|index| self.held.get_mut(index)) else {
             return;
         };
@@ -478,13 +478,13 @@ impl Agent {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break false,
                 Err(_) => {
-                    mail.send(&Frame::InputClosed(process));
+                    queue.send(&Frame::InputClosed(process));
                     break true;
                 }
             }
         };
         if taken > 0 {
-            mail.send(&Frame::Taken(process, Which::Stdin, taken as u32));
+            queue.send(&Frame::Taken(process, Which::Stdin, taken as u32));
         }
         let wants = !is_closed && !feed.waiting.is_empty();
         if feed.is_watched && !wants {
@@ -500,22 +500,22 @@ impl Agent {
     }
 
     fn exit(&mut self, process: usize) {
-        // Its last words first.
+        // Its last messages are forwarded first.
         while self.held[process - self.first].process.socket.is_some() {
-            let before = self.mail.pending_bytes();
+            let before = self.queue.pending_bytes();
             self.listen(process);
-            if self.mail.pending_bytes() == before {
+            if self.queue.pending_bytes() == before {
                 break;
             }
         }
         let held = &mut self.held[process - self.first];
         let Some(end) = held.process.reap() else { return };
         self.poller.remove(&held.process);
-        self.mail.send(&match end {
+        self.queue.send(&match end {
             End::Exit(status) => Frame::Exited(process, status),
             End::Signal(signal) => Frame::Killed(process, signal),
         });
     }
 }
 
-const _: () = assert!(READS * 4096 <= MAIL_MAX_BYTES && PAYLOAD_MAX_BYTES >= 16 << 10);
+const _: () = assert!(READS * 4096 <= QUEUE_MAX_BYTES && PAYLOAD_MAX_BYTES >= 16 << 10);

@@ -1,4 +1,5 @@
-//! Checks before a start: can the program be run, and can the machine take so many PEs.
+//! Checks before a start: whether the program can be run, and whether the machine supports this number of
+//! PEs.
 
 use std::env;
 use std::ffi::OsStr;
@@ -10,12 +11,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{JobSpec, LaunchError};
 
-/// More PEs than this on one machine are taken for a slip of the finger.
+/// More PEs than this on one machine are refused as a typing error.
 const PES_MAX: usize = 4096;
-/// Descriptors that the launcher needs besides those of the PEs.
+/// The number of descriptors that the launcher needs besides those of the PEs.
 const FDS_BESIDES: u64 = 64;
 
-/// Finds the file that runs: `program` itself if it has a slash, else the first match in `PATH`.
+/// Finds the executable file: `program` itself if it has a slash, else the first match in `PATH`.
 ///
 /// # Errors
 /// [`LaunchError::NotFound`] and [`LaunchError::NotRunnable`].
@@ -35,7 +36,8 @@ pub(super) fn resolve_in(program: &Path, folders: &OsStr) -> Result<PathBuf, Lau
     for candidate in env::split_paths(folders).map(|folder| folder.join(program)) {
         match runnable(&candidate) {
             Ok(()) => return Ok(candidate),
-            // A later folder may hold one that runs; if none does, this says more than "not found".
+            // A later folder may contain an executable file; if none does, this error says more than "not
+            // found".
             Err(error @ LaunchError::NotRunnable { .. }) if !candidate.is_dir() => found = error,
             Err(_) => {}
         }
@@ -59,7 +61,7 @@ fn runnable(program: &Path) -> Result<(), LaunchError> {
     }
 }
 
-/// Refuses a number of PEs that cannot work, and makes room for their descriptors.
+/// Refuses a number of PEs that exceeds a limit, and raises the limit of descriptors if needed.
 pub(super) fn limits(spec: &JobSpec, pes_per_process: usize) -> Result<(), LaunchError> {
     let numbers = || std::iter::once(spec.n).chain(spec.then.iter().map(|program| program.n));
     if numbers().any(|n| n == 0) {
@@ -92,20 +94,20 @@ pub(super) fn limits(spec: &JobSpec, pes_per_process: usize) -> Result<(), Launc
     })
 }
 
-/// The descriptors for a number of processes: a socket and a handle for each, and pipes where output passes.
+/// The descriptors for a number of processes: a socket and a handle for each, and pipes for forwarded output.
 pub(super) fn descriptors(processes: usize, has_pipes: bool) -> u64 {
     processes as u64 * if has_pipes { 4 } else { 2 } + FDS_BESIDES
 }
 
 /// Why there is no room for descriptors.
 pub(super) enum NoRoom {
-    /// The limit of the system.
+    /// The hard limit is lower than the number needed.
     Limit(u64),
-    /// The system has refused to raise it.
+    /// The system has refused to raise the limit.
     Refused(std::io::Error),
 }
 
-/// Makes room for descriptors.
+/// Raises the limit of open descriptors to this number, if it is lower.
 pub(super) fn make_room(wanted: u64) -> Result<(), NoRoom> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_none_or(|limit| limit >= wanted) {

@@ -1,15 +1,15 @@
-//! A process of the job, as the launcher deals with it: one of this machine, or one that the agent of another
-//! host has started.
+//! A process of the job in the launcher: a process of this machine, or one that the agent of another host has
+//! started.
 //!
-//! Invariant: what is asked of a process of another host goes into the mail of the host, in order, and is
-//! never waited for.
+//! Invariant: requests to a process of another host go into the frame queue of that host, in order, and the
+//! launcher never waits for them.
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 use rustix::process::Signal;
 
-use super::frame::{Frame, Mail};
+use super::frame::{Frame, SendQueue};
 use super::output::Stream;
 use super::process::Process;
 use crate::pmi::wire::Lines;
@@ -17,24 +17,24 @@ use crate::process::{ProcessState, process_state};
 
 /// The outcome of sending a line to a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Sent {
     Yes,
-    /// It has died, or closed its end.
+    /// The process has ended, or closed its end.
     Gone,
-    /// It does not read what it is sent.
+    /// The process does not read its socket, which is full.
     Full,
 }
 
 /// A process of the job.
 pub(super) struct Child {
     place: Place,
-    /// PMI-1 input that is not a whole line yet.
+    /// PMI-1 input that is not a complete line yet.
     pub(super) lines: Lines,
     pub(super) stdout: Option<Stream>,
     pub(super) stderr: Option<Stream>,
-    /// What it said before its death.
+    /// The last note of the process.
     pub(super) note: Option<String>,
-    /// Whether it answers what its PEs wait for, and whether it was asked and has not.
+    /// Whether the process replies when asked what its PEs wait for, and whether a reply is due.
     pub(super) hears: bool,
     pub(super) is_asked: bool,
 }
@@ -46,17 +46,17 @@ enum Place {
 
 /// A process that the agent of another host has started, or is to start.
 pub(super) struct Remote {
-    pub(super) mail: Mail,
+    pub(super) queue: SendQueue,
     /// The number of the process in the job.
     pub(super) process: usize,
     /// The number of the host.
     pub(super) host: usize,
-    /// Its number on its host; 0 before it has been started.
+    /// The process id on its host; 0 before it has been started.
     pub(super) pid: i32,
     pub(super) is_running: bool,
     /// Whether its PMI socket is open.
     pub(super) speaks: bool,
-    /// The state of the process, if its agent has reported it since it was asked.
+    /// The state of the process, if the agent has reported it since the last request.
     pub(super) state: Option<ProcessState>,
 }
 
@@ -92,7 +92,7 @@ impl Child {
         }
     }
 
-    /// The host that it runs on, if that is another.
+    /// The host of the process, unless it is this machine.
     pub(super) fn host(&self) -> Option<usize> {
         match &self.place {
             Place::Here(_) => None,
@@ -100,7 +100,7 @@ impl Child {
         }
     }
 
-    /// Its number on its machine.
+    /// The process id on its machine.
     pub(super) fn pid(&self) -> i32 {
         match &self.place {
             Place::Here(process) => process.pid(),
@@ -116,31 +116,31 @@ impl Child {
         }
     }
 
-    /// Sends it a line of PMI-1.
-    pub(super) fn tell(&self, line: &str) -> Told {
+    /// Sends a line of PMI-1 to the process.
+    pub(super) fn send(&self, line: &str) -> Sent {
         match &self.place {
-            Place::Here(Process { socket: None, .. }) => Told::Gone,
+            Place::Here(Process { socket: None, .. }) => Sent::Gone,
             Place::Here(Process { socket: Some(socket), .. }) => {
                 match send(socket, line.as_bytes(), SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-                    Ok(count) if count == line.len() => Told::Yes,
-                    Err(Errno::PIPE | Errno::CONNRESET) => Told::Gone,
-                    _ => Told::Full,
+                    Ok(count) if count == line.len() => Sent::Yes,
+                    Err(Errno::PIPE | Errno::CONNRESET) => Sent::Gone,
+                    _ => Sent::Full,
                 }
             }
-            Place::There(remote) if !remote.speaks => Told::Gone,
+            Place::There(remote) if !remote.speaks => Sent::Gone,
             Place::There(remote) => {
-                remote.mail.send_bytes(line.as_bytes(), |bytes| Frame::Pmi(remote.process, bytes));
-                Told::Yes
+                remote.queue.send_bytes(line.as_bytes(), |bytes| Frame::Pmi(remote.process, bytes));
+                Sent::Yes
             }
         }
     }
 
-    /// Its two streams, as far as they are still open.
+    /// The streams of the process that are still open.
     pub(super) fn streams(&mut self) -> impl Iterator<Item = &mut Stream> {
         [&mut self.stdout, &mut self.stderr].into_iter().flatten()
     }
 
-    /// Whether it runs, or is still to be started.
+    /// Whether the process runs, or has not been started yet.
     pub(super) fn is_running(&self) -> bool {
         match &self.place {
             Place::Here(process) => process.is_running(),
@@ -148,18 +148,18 @@ impl Child {
         }
     }
 
-    /// Sends a signal to the process and to whatever else is in its group.
+    /// Sends a signal to the process and the rest of its group.
     pub(super) fn signal(&self, signal: Signal) {
         match &self.place {
             Place::Here(process) => process.signal(signal),
             Place::There(remote) if remote.is_running => {
-                remote.mail.send(&Frame::Signal(remote.process, signal.as_raw()));
+                remote.queue.send(&Frame::Signal(remote.process, signal.as_raw()));
             }
             Place::There(_) => {}
         }
     }
 
-    /// Gives the process up: nobody can end it, or its host is lost.
+    /// Gives the process up: it cannot be killed, or its host is lost.
     pub(super) fn abandon(&mut self) {
         match &mut self.place {
             Place::Here(process) => process.abandon(),
@@ -170,17 +170,18 @@ impl Child {
         }
     }
 
-    /// Asks the agent of another host what the process does; of one of this machine it is known.
+    /// Asks the agent of another host for the state of the process; for a process of this machine, `/proc`
+    /// tells it.
     pub(super) fn look(&mut self) {
         if let Place::There(remote) = &mut self.place {
             remote.state = None;
             if remote.is_running {
-                remote.mail.send(&Frame::State(remote.process, 0));
+                remote.queue.send(&Frame::State(remote.process, 0));
             }
         }
     }
 
-    /// Whether the agent of its host has still to say what it does.
+    /// Whether the agent of its host has not reported the state yet.
     pub(super) fn is_unseen(&self) -> bool {
         matches!(&self.place, Place::There(remote) if remote.is_running && remote.state.is_none())
     }

@@ -1,12 +1,13 @@
-//! Frames: what the launcher and the agent of a host tell each other, over the standard input and output of a
+//! Frames: the messages between the launcher and the agent of a host, over the standard input and output of a
 //! remote shell.
 //!
 //! ```text
 //! agent: \npelago agent VERSION\n, then frames;     launcher: frames
 //! frame: kind (1 byte), process (4), length of what follows (4), payload; numbers are little-endian
 //! ```
-//! Invariant: whatever bytes come, they are frames or [`Garbage`]; none makes the reader panic, nor take more
-//! memory than has arrived. A frame concerns one process of the job, or the host (process 0).
+//! Invariant: all input is parsed as frames or as [`Garbage`]; no input makes the reader panic, or allocate
+//! more memory than the bytes that have arrived. A frame concerns one process of the job, or the host
+//! (process 0).
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -20,15 +21,15 @@ use rustix::io::{Errno, write};
 
 /// Bytes before the payload.
 const HEADER_BYTES: usize = 9;
-/// The longest payload, but for that of a start.
+/// The longest payload, except that of a start.
 pub(super) const PAYLOAD_MAX_BYTES: usize = 64 << 10;
 /// The longest payload of a start: arguments and environment of all programs, which the system limits to less
 /// for each.
 const START_MAX_BYTES: usize = 64 << 20;
-/// So many bytes of a stream of a process may be on their way before the receiver has said that it has taken
-/// some.
+/// The window of a stream of a process: the number of bytes that may be in flight before the receiver has
+/// acknowledged some.
 pub(super) const WINDOW_BYTES: usize = 64 << 10;
-/// The most bytes before the greeting, which start-up files of the shell may write.
+/// The maximum number of bytes before the greeting, which start-up files of the shell may write.
 const NOISE_MAX_BYTES: usize = 64 << 10;
 
 /// Why the input is not a frame.
@@ -40,37 +41,39 @@ pub(super) struct Garbage;
 pub(super) enum Frame {
     /// To the agent, first: the job.
     Start(Box<Start>),
-    /// To the launcher: the process has been started, with this number.
+    /// To the launcher: the process has been started, with this process id.
     Started(usize, i32),
     /// To the launcher: the process cannot be started, for this reason.
     Refused(usize, String),
-    /// Both ways: bytes on the PMI socket of the process; none: it has closed its end.
+    /// Both ways: bytes on the PMI socket of the process; empty: the process has closed its end.
     Pmi(usize, Vec<u8>),
-    /// To the launcher: the process does not read the answers that it asks for.
+    /// To the launcher: the process does not read the responses to its requests.
     Deaf(usize),
-    /// To the agent: input of the process; nothing: it is at its end.
+    /// To the agent: input of the process; empty: end of input.
     Input(usize, Vec<u8>),
     /// To the launcher: the process has closed its standard input.
     InputClosed(usize),
-    /// To the launcher: bytes of standard output; none: it is at its end.
+    /// To the launcher: bytes of standard output; empty: end of the stream.
     Stdout(usize, Vec<u8>),
-    /// To the launcher: bytes of standard error; none: it is at its end.
+    /// To the launcher: bytes of standard error; empty: end of the stream.
     Stderr(usize, Vec<u8>),
-    /// Both ways: this number of bytes of a stream of the process has been taken, and there is room for more.
+    /// Both ways: this number of bytes of a stream of the process has been consumed; the sender may send that
+    /// many more.
     Taken(usize, Which, u32),
-    /// To the agent: the process, and the rest of its group, is sent this signal.
+    /// To the agent: send this signal to the process and the rest of its group.
     Signal(usize, i32),
-    /// To the launcher: the process has ended by exiting with this status.
+    /// To the launcher: the process has exited with this status.
     Exited(usize, i32),
     /// To the launcher: the process was killed by this signal.
     Killed(usize, i32),
-    /// To the agent: what does the process do? To the launcher: this, by [`ProcessState`]'s number.
+    /// To the agent: asks for the state of the process. To the launcher: the state, as the number of a
+    /// [`ProcessState`].
     State(usize, u8),
-    /// To the agent: of the output of the process only what is there now is wanted.
+    /// To the agent: forward only the present contents of the output pipes of the process.
     Finish(usize),
-    /// Both ways: the sender is there. The agent returns each.
+    /// Both ways: the sender is alive. The agent returns each of these frames.
     Alive,
-    /// To the agent: the launcher is about to be stopped, and says nothing until it goes on.
+    /// To the agent: the launcher is about to be stopped, and is silent until it is continued.
     Pause,
 }
 
@@ -82,17 +85,17 @@ pub(super) enum Which {
     Stderr,
 }
 
-/// The job, as the agent of one host has to know it.
+/// The part of the job that the agent of one host needs to know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Start {
     /// The number of processes of the job.
     pub(super) size: u32,
-    /// The first process of this host, and the program of each, by its number.
+    /// The first process of this host, and the index of the program of each process.
     pub(super) first: u32,
     pub(super) program_of: Vec<u32>,
     pub(super) pes_per_process: u32,
     pub(super) binds: bool,
-    /// After this time without a word from the launcher the agent ends its processes; 0: never.
+    /// After this time without a frame from the launcher, the agent kills its processes; 0: never.
     pub(super) silence_millis: u64,
     pub(super) directory: PathBuf,
     /// The variables of the launcher.
@@ -106,7 +109,7 @@ pub(super) struct StartProgram {
     /// A path, or a name that is looked up in `PATH`; empty: the agent itself.
     pub(super) program: PathBuf,
     pub(super) args: Vec<OsString>,
-    /// Variables beside those of the launcher.
+    /// Variables besides those of the launcher.
     pub(super) env: Vec<(OsString, OsString)>,
 }
 
@@ -133,7 +136,7 @@ impl Frame {
         }
     }
 
-    /// The process that it concerns; 0 if it concerns the host.
+    /// The process that the frame concerns; 0 if it concerns the host.
     pub(super) fn process(&self) -> usize {
         match self {
             Self::Start(_) | Self::Alive | Self::Pause => 0,
@@ -210,13 +213,12 @@ impl Frame {
     }
 }
 
-/// Frames on their way to the other side, in the order in which they were sent. Copies of it are the same
-/// queue.
+/// The queue of frames that wait to be written, in the order in which they were sent. Clones share the queue.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Mail(Rc<RefCell<VecDeque<u8>>>);
+pub(super) struct SendQueue(Rc<RefCell<VecDeque<u8>>>);
 
-impl Mail {
-    /// Bytes that are no frame: the greeting.
+impl SendQueue {
+    /// Queues the greeting, which is not a frame.
     pub(super) fn greet(&self) {
         self.0.borrow_mut().extend(greeting().as_bytes());
     }
@@ -230,13 +232,13 @@ impl Mail {
         queue.extend(payload);
     }
 
-    /// All that waits, as it travels.
+    /// The bytes of all queued frames.
     #[cfg(test)]
     pub(super) fn bytes(&self) -> Vec<u8> {
         self.0.borrow().iter().copied().collect()
     }
 
-    /// Sends bytes in as many frames as they need.
+    /// Queues bytes, in as many frames as they need.
     pub(super) fn send_bytes(&self, bytes: &[u8], frame: impl Fn(Vec<u8>) -> Frame) {
         bytes.chunks(PAYLOAD_MAX_BYTES).for_each(|chunk| self.send(&frame(chunk.to_vec())));
     }
@@ -245,7 +247,7 @@ impl Mail {
         self.0.borrow().len()
     }
 
-    /// Writes to a descriptor that does not wait; true if nothing is left.
+    /// Writes queued bytes to a non-blocking descriptor; true if none are left.
     pub(super) fn write_to(&self, fd: impl AsFd) -> Result<bool, Errno> {
         let mut queue = self.0.borrow_mut();
         while !queue.is_empty() {
@@ -260,19 +262,19 @@ impl Mail {
     }
 }
 
-/// By what the agent begins.
+/// The start of the agent's greeting.
 const GREETING_START: &str = "\npelago agent ";
 
-/// The first bytes of the agent. Both sides are of the same version.
+/// The greeting, the first bytes of the agent. Both sides must have the same version.
 fn greeting() -> String {
     format!("{GREETING_START}{}\n", env!("CARGO_PKG_VERSION"))
 }
 
-/// Bytes from the other side, as they come.
+/// Bytes received from the other side.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     held: Vec<u8>,
-    /// How much of what is held is done with.
+    /// The number of held bytes that have been parsed.
     done: usize,
 }
 
@@ -283,10 +285,10 @@ impl Frames {
         self.held.extend_from_slice(bytes);
     }
 
-    /// Looks for the greeting: true if it is found, and done with. What comes before it is passed over.
+    /// Searches for the greeting: true if it is found, and removed. The bytes before it are skipped.
     ///
     /// # Errors
-    /// The words that came in its place, if it cannot come any more.
+    /// The text that arrived in its place, if the greeting cannot arrive any more.
     pub(super) fn greeted(&mut self) -> Result<bool, String> {
         let (held, wanted) = (&self.held[self.done..], greeting());
         if let Some(at) = position(held, wanted.as_bytes()) {
@@ -399,7 +401,7 @@ fn list<T>(bytes: &mut Vec<u8>, items: &[T], each: impl Fn(&mut Vec<u8>, &T)) {
     items.iter().for_each(|item| each(bytes, item));
 }
 
-/// The rest of a payload that is being read.
+/// The rest of a payload that is being parsed.
 struct Unpacker<'a>(&'a [u8]);
 
 impl<'a> Unpacker<'a> {
@@ -413,7 +415,7 @@ impl<'a> Unpacker<'a> {
         Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
     }
 
-    /// A text without NUL, as the system can take none with it.
+    /// A text without NUL, because the system accepts no NUL in arguments and variables.
     fn text(&mut self) -> Option<OsString> {
         let length = self.number()? as usize;
         let bytes = self.take(length)?;
@@ -426,7 +428,7 @@ impl<'a> Unpacker<'a> {
 
     fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let count = self.number()? as usize;
-        // Each item has 4 bytes at least, so that a false count takes no memory.
+        // Each item has at least 4 bytes, so that a wrong count allocates no memory.
         let mut items = Vec::with_capacity(count.min(self.0.len() / 4));
         for _ in 0..count {
             items.push(item(self)?);
@@ -480,9 +482,9 @@ mod tests {
     }
 
     fn bytes_of(frames: &[Frame]) -> Vec<u8> {
-        let mail = Mail::default();
-        frames.iter().for_each(|frame| mail.send(frame));
-        mail.bytes()
+        let queue = SendQueue::default();
+        frames.iter().for_each(|frame| queue.send(frame));
+        queue.bytes()
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! A host of the job: the remote shell that leads to its agent, and how far that has come.
+//! A host of the job: the remote shell that starts its agent, and the state of the connection.
 //!
 //! ```text
 //! called --greeting--> greeted --all are: start sent--> running --its processes have ended--> dismissed
 //!    `---------------------`-------------------------------`--end of the stream, silence, garbage--> lost
 //! ```
-//! Invariant: nothing here waits, but for the end of the remote shell when the job is over, and that for a
-//! bounded time. The remote shell gets no word of the job but the path of the agent.
+//! Invariant: nothing here waits, except for the end of the remote shell when the job is over, for a bounded
+//! time. The remote shell learns nothing about the job but the path of the agent.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -19,19 +19,19 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
 
-use super::frame::{Frames, Mail};
+use super::frame::{Frames, SendQueue};
 use super::poller::{Poller, Source};
 use super::process::{End, Process, die_with_parent};
 use super::{LaunchError, Machines, RemoteShell};
 
-/// How much of the words of a remote shell is kept for the message about its failure.
+/// How many bytes of the standard error of a remote shell are kept for the message about its failure.
 const WORDS_MAX_BYTES: usize = 4 << 10;
-/// How long a remote shell may take to end when its agent has nothing left to do, and again when it was sent
-/// a signal.
-const FAREWELL: Duration = Duration::from_secs(2);
-/// How long the end of the remote shell is waited for, to tell its status, when its stream has ended.
+/// How long a remote shell may take to end after its agent was dismissed, and again after a signal was sent
+/// to it.
+const END_LIMIT: Duration = Duration::from_secs(2);
+/// How long the launcher waits for the exit status of the remote shell after its stream has ended.
 pub(super) const STATUS_LIMIT: Duration = Duration::from_secs(1);
-/// Variables of Slurm that would shape the step of an agent.
+/// Variables of Slurm that would change the job step of an agent.
 const SHAPING: [&str; 6] = [
     "SLURM_NTASKS_PER_NODE",
     "SLURM_CPUS_PER_TASK",
@@ -41,48 +41,49 @@ const SHAPING: [&str; 6] = [
     "SLURM_HINT",
 ];
 
-/// How far the way to a host has come.
+/// The state of the connection to a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// The remote shell was started.
     Called,
-    /// The agent is there.
+    /// The agent has sent its greeting.
     Greeted,
-    /// It was told to start its processes.
+    /// The agent was told to start its processes.
     Running,
-    /// There is no way to it any more, or none is needed.
+    /// The connection is closed, or not needed any more.
     Over,
 }
 
 /// A host with its remote shell.
 pub(super) struct Host {
-    /// Its number among the hosts of the job.
+    /// The index of the host in the job.
     number: usize,
     pub(super) name: String,
-    /// The remote shell, without the command that it runs there, and the path of the agent in that.
+    /// The remote shell, without the command that it runs on the host, and the path of the agent in that
+    /// command.
     shell: String,
     agent: String,
     pub(super) processes: Range<usize>,
     pub(super) standing: Standing,
-    pub(super) mail: Mail,
+    pub(super) queue: SendQueue,
     pub(super) frames: Frames,
-    /// When something was last heard from it, and when it was last asked whether it is there.
+    /// The time of the last message from the host, and of the last liveness request to it.
     pub(super) heard_at: Instant,
     pub(super) asked_at: Instant,
-    /// When its stream ended.
+    /// The time at which its stream ended.
     pub(super) ended_at: Option<Instant>,
     pub(super) end: Option<End>,
-    /// The standard error of the remote shell before the agent was there.
+    /// The standard error of the remote shell before the greeting of the agent.
     pub(super) words: Vec<u8>,
     to: Option<PipeWriter>,
     waits_for_room: bool,
     from: Option<PipeReader>,
-    complaints: Option<PipeReader>,
+    errors: Option<PipeReader>,
     process: Process,
 }
 
 impl Host {
-    /// Calls a host, by its number.
+    /// Starts the agent of a host, by the index of the host.
     pub(super) fn call(
         number: usize,
         name: &str,
@@ -101,7 +102,7 @@ impl Host {
             |reason: io::Error| LaunchError::Shell { host: name.to_owned(), shell: shell.clone(), reason };
         let ((theirs_in, to), (from, theirs_out)) =
             (io::pipe().map_err(failed)?, io::pipe().map_err(failed)?);
-        let (complaints, theirs_err) = io::pipe().map_err(failed)?;
+        let (errors, theirs_err) = io::pipe().map_err(failed)?;
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(theirs_in).stdout(theirs_out).stderr(theirs_err).process_group(0);
         if machines.shell == RemoteShell::Slurm {
@@ -109,22 +110,24 @@ impl Host {
                 command.env_remove(name);
             }
         }
-        // The agent hears the end of the stream; this ends a remote shell that has not come so far.
+        // The agent ends at the end of its stream; this signal ends a remote shell that has not started the
+        // agent yet.
         die_with_parent(&mut command, Signal::TERM);
         let process = Process::start(&mut command, None).map_err(failed)?;
-        // The ends of the remote shell are closed with it, so that their end is seen.
+        // Closes our copies of the remote shell's ends, so that we can see when it closes them.
         drop(command);
-        for pipe in [to.as_fd(), from.as_fd(), complaints.as_fd()] {
+        for pipe in [to.as_fd(), from.as_fd(), errors.as_fd()] {
             rustix::io::ioctl_fionbio(pipe, true).map_err(|error| failed(error.into()))?;
         }
         let watch = poller
             .add(Source::Host(number), &from)
-            .and_then(|()| poller.add(Source::Complaint(number), &complaints))
+            .and_then(|()| poller.add(Source::ShellErrors(number), &errors))
             .and_then(|()| poller.add(Source::ShellExit(number), &process));
         watch.map_err(|error| failed(error.into()))?;
         let agent =
             machines.agent.first().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
-        let (name, mail, frames, now) = (name.to_owned(), Mail::default(), Frames::default(), Instant::now());
+        let (name, queue, frames, now) =
+            (name.to_owned(), SendQueue::default(), Frames::default(), Instant::now());
         Ok(Self {
             number,
             name,
@@ -132,7 +135,7 @@ impl Host {
             agent,
             processes,
             standing: Standing::Called,
-            mail,
+            queue,
             frames,
             heard_at: now,
             asked_at: now,
@@ -142,12 +145,12 @@ impl Host {
             to: Some(to),
             waits_for_room: false,
             from: Some(from),
-            complaints: Some(complaints),
+            errors: Some(errors),
             process,
         })
     }
 
-    /// Reads what the agent has sent, if it has; false at the end of the stream.
+    /// Reads what the agent has sent; 0 at the end of the stream.
     pub(super) fn read(&mut self, bytes: &mut [u8], poller: &Poller) -> io::Result<usize> {
         let Some(from) = &mut self.from else { return Ok(0) };
         match from.read(bytes) {
@@ -167,17 +170,17 @@ impl Host {
         }
     }
 
-    /// Reads what the remote shell, or the agent, says to standard error.
-    pub(super) fn complain(&mut self, poller: &Poller) -> Vec<u8> {
+    /// Reads what the remote shell, or the agent, has written to standard error.
+    pub(super) fn read_errors(&mut self, poller: &Poller) -> Vec<u8> {
         let (mut all, mut bytes) = (Vec::new(), [0_u8; 4096]);
-        while let Some(pipe) = &mut self.complaints {
+        while let Some(pipe) = &mut self.errors {
             match pipe.read(&mut bytes) {
                 Ok(count) if count > 0 => all.extend_from_slice(&bytes[..count]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 _ => {
                     poller.remove(&*pipe);
-                    self.complaints = None;
+                    self.errors = None;
                 }
             }
             if all.len() > WORDS_MAX_BYTES {
@@ -187,18 +190,18 @@ impl Host {
         all
     }
 
-    /// Keeps words of the remote shell for the case that the agent does not come.
+    /// Keeps the standard error of the remote shell, for a message in case the agent does not start.
     pub(super) fn keep(&mut self, words: &[u8]) {
         self.words.extend_from_slice(words);
         let surplus = self.words.len().saturating_sub(WORDS_MAX_BYTES);
         self.words.drain(..surplus);
     }
 
-    /// Sends the mail, as far as there is room.
+    /// Sends the queued frames, as far as the pipe has room.
     pub(super) fn flush(&mut self, poller: &Poller) {
         let Some(to) = &self.to else { return };
-        // If nobody reads it the other stream ends too, and says so.
-        let is_empty = self.mail.write_to(to).unwrap_or(true);
+        // If the other end is closed, the other stream ends too, and its reader handles the loss.
+        let is_empty = self.queue.write_to(to).unwrap_or(true);
         if !is_empty && !self.waits_for_room {
             self.waits_for_room = poller.add_room(Source::HostRoom(self.number), to).is_ok();
         } else if is_empty && self.waits_for_room {
@@ -207,7 +210,8 @@ impl Host {
         }
     }
 
-    /// Ends the way to the agent, which ends what it may still have; the remote shell ends by itself then.
+    /// Closes the connection to the agent, which kills its remaining processes; the remote shell then ends by
+    /// itself.
     pub(super) fn dismiss(&mut self, poller: &Poller) {
         if let Some(to) = self.to.take() {
             poller.remove(&to);
@@ -215,7 +219,8 @@ impl Host {
         self.standing = Standing::Over;
     }
 
-    /// Ends the way to the agent. Where there is none yet, only a signal ends the remote shell.
+    /// Closes the connection to the agent. If the agent has not started yet, only a signal ends the remote
+    /// shell.
     pub(super) fn break_off(&mut self, poller: &Poller) {
         if self.standing == Standing::Called {
             self.end_shell();
@@ -225,11 +230,11 @@ impl Host {
 
     fn end_shell(&self) {
         self.process.signal(Signal::TERM);
-        // A stopped process receives it too.
+        // SIGCONT lets a stopped process receive the signal too.
         self.process.signal(Signal::CONT);
     }
 
-    /// Takes note of the end of the remote shell, if it has ended.
+    /// Records the end of the remote shell, if it has ended.
     pub(super) fn reap(&mut self, poller: &Poller) {
         if self.process.is_running()
             && let Some(end) = self.process.reap()
@@ -240,20 +245,21 @@ impl Host {
         }
     }
 
-    /// Whether all is known of a way that has ended: the stream, and the status of the remote shell.
+    /// Whether the connection has ended completely: the stream is closed, and the status of the remote shell
+    /// is known.
     pub(super) fn is_at_end(&self) -> bool {
         self.ended_at
             .is_some_and(|at| self.from.is_none() && self.end.is_some() || at.elapsed() >= STATUS_LIMIT)
     }
 
     /// Waits for the end of a remote shell whose agent is dismissed, for a bounded time.
-    pub(super) fn take_leave(&mut self, since: Instant) {
-        // Nobody waits for room here any more.
-        (self.from, self.complaints) = (None, None);
-        self.wait_until(since + FAREWELL);
+    pub(super) fn wait_for_end(&mut self, since: Instant) {
+        // Closes the streams, so that the remote shell does not block on them.
+        (self.from, self.errors) = (None, None);
+        self.wait_until(since + END_LIMIT);
         if self.process.is_running() {
             self.end_shell();
-            self.wait_until(since + 2 * FAREWELL);
+            self.wait_until(since + 2 * END_LIMIT);
         }
     }
 
@@ -268,7 +274,7 @@ impl Host {
         }
     }
 
-    /// Why the way to the host has ended, and what to do.
+    /// Why the connection to the host has ended, and what to do.
     pub(super) fn loss(&self) -> String {
         let (shell, agent) = (&self.shell, &self.agent);
         let words = String::from_utf8_lossy(&self.words);
@@ -307,15 +313,15 @@ fn is_slurm(shell: &str) -> bool {
     shell.starts_with("srun ")
 }
 
-/// The remote shell and its options, with the host; nothing for this machine, which needs none.
+/// The remote shell, its options and the host; empty for this machine, which needs no remote shell.
 fn shell_words(machines: &Machines, host: &str) -> Vec<OsString> {
     match &machines.shell {
         RemoteShell::Command(words) => words.iter().cloned().chain([host.into()]).collect(),
         RemoteShell::Ssh if is_this_machine(host) => Vec::new(),
-        // No window system and no terminal; and no questions, which nobody could answer.
+        // No X11, no terminal, and no prompts.
         RemoteShell::Ssh => ["ssh", "-x", "-T", "-o", "BatchMode=yes", host].map(OsString::from).to_vec(),
-        // The agent shares the processors and the memory of the job, as the processes that it starts are all
-        // there is; and its bytes pass when they are written.
+        // The agent's step overlaps all processors and memory of the allocation, because the processes that
+        // it starts are the only ones; and its output is not buffered.
         RemoteShell::Slurm => {
             let options =
                 ["--nodes=1", "--ntasks=1", "--overlap", "--unbuffered", "--mpi=none", "--cpu-bind=none"];
@@ -325,14 +331,15 @@ fn shell_words(machines: &Machines, host: &str) -> Vec<OsString> {
     }
 }
 
-/// Whether a host is this machine by its name.
+/// Whether the name of a host denotes this machine.
 fn is_this_machine(host: &str) -> bool {
     let own = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let short = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
     host == "localhost" || host == own || (!host.contains('.') && host == short(&own))
 }
 
-/// A word of the command for a remote shell, which runs it by a shell of its own; or as it `is_plain`.
+/// Quotes a word of the command for a remote shell, which passes it to another shell; returns the word
+/// unchanged if it `is_plain`.
 fn quoted(word: &OsStr, is_plain: bool) -> OsString {
     let is_safe = |byte: &u8| byte.is_ascii_alphanumeric() || b"_./+,:=@%-".contains(byte);
     if is_plain || (!word.is_empty() && word.as_bytes().iter().all(is_safe)) {

@@ -1,22 +1,22 @@
-//! Input that the launcher reads for PE 0: a terminal, or, where PE 0 is on another host, whatever standard
-//! input is.
+//! Input that the launcher reads for PE 0: from a terminal, or, if PE 0 is on another host, from any standard
+//! input.
 //!
 //! Each PE is a process group of its own, so to the terminal all of them are in the background and none may
 //! read from it; the launcher, in the foreground, reads for PE 0. (Standard input that is no terminal is
-//! inherited by a PE 0 of this machine, and needs none of this.) Invariant: while PE 0 takes nothing, no more
-//! is read than a pipe holds, so nothing is lost.
+//! inherited by a PE 0 of this machine, and needs none of this.) Invariant: while PE 0 does not read, the
+//! launcher reads no more than a pipe holds, so no input is lost.
 
 use std::io::{self, PipeReader, PipeWriter, Stdin, Write};
 
 use rustix::io::Errno;
 
-use super::frame::{Frame, Mail, WINDOW_BYTES};
+use super::frame::{Frame, SendQueue, WINDOW_BYTES};
 use super::poller::{Poller, Source};
 
-/// The way from standard input to PE 0.
+/// The connection of standard input to PE 0.
 pub(super) struct Input {
     source: Stdin,
-    /// Whether the system tells when there is something to read; of files it does not, as there always is.
+    /// Whether epoll can watch standard input; it cannot watch regular files, which are always readable.
     is_watchable: bool,
     sink: Sink,
 }
@@ -26,15 +26,15 @@ enum Sink {
         pipe: PipeWriter,
         waiting: Vec<u8>,
     },
-    /// The mail of the first host, and how much the agent has room for.
+    /// The frame queue of the first host, and the number of bytes that its agent has room for.
     Agent {
-        mail: Mail,
+        queue: SendQueue,
         room_bytes: usize,
     },
 }
 
 impl Input {
-    /// Gives the way from the terminal, and the end of it that PE 0 reads.
+    /// Connects the terminal to a pipe; returns the connection and the end that PE 0 reads.
     pub(super) fn open(poller: &Poller) -> io::Result<(Self, PipeReader)> {
         let (reader, pipe) = io::pipe()?;
         rustix::io::ioctl_fionbio(&pipe, true)?;
@@ -44,16 +44,16 @@ impl Input {
         Ok((Self { source, is_watchable: true, sink }, reader))
     }
 
-    /// The way from standard input to the agent of the host of PE 0; `None` where all has been sent.
-    pub(super) fn to_agent(mail: &Mail, poller: &Poller) -> Option<Self> {
+    /// Connects standard input to the agent of the host of PE 0; `None` if all of it has been sent.
+    pub(super) fn to_agent(queue: &SendQueue, poller: &Poller) -> Option<Self> {
         let source = io::stdin();
         let is_watchable = poller.add(Source::Input, &source).is_ok();
-        let sink = Sink::Agent { mail: mail.clone(), room_bytes: WINDOW_BYTES };
+        let sink = Sink::Agent { queue: queue.clone(), room_bytes: WINDOW_BYTES };
         let mut input = Self { source, is_watchable, sink };
         (is_watchable || input.read(poller)).then_some(input)
     }
 
-    /// Takes what standard input has; false when there will be no more.
+    /// Reads from standard input; false at its end.
     pub(super) fn read(&mut self, poller: &Poller) -> bool {
         let mut bytes = [0_u8; 4096];
         loop {
@@ -75,9 +75,9 @@ impl Input {
                     poller.remove(&self.source);
                     return poller.add_room(Source::Room, pipe).is_ok();
                 }
-                Sink::Agent { mail, room_bytes } => {
+                Sink::Agent { queue, room_bytes } => {
                     *room_bytes -= count;
-                    mail.send(&Frame::Input(0, bytes[..count].to_vec()));
+                    queue.send(&Frame::Input(0, bytes[..count].to_vec()));
                     if *room_bytes == 0 {
                         poller.remove(&self.source);
                     }
@@ -89,7 +89,7 @@ impl Input {
         }
     }
 
-    /// Gives PE 0 what was read; false when it does not want any more.
+    /// Writes the data to PE 0; false if PE 0 reads no more.
     pub(super) fn write(&mut self, poller: &Poller) -> bool {
         let Sink::Pipe { pipe, waiting } = &mut self.sink else { return true };
         match pipe.write(waiting) {
@@ -105,7 +105,8 @@ impl Input {
         poller.add(Source::Input, &self.source).is_ok()
     }
 
-    /// The agent has room for more; false when there will be no more, or it claims too much.
+    /// Handles the agent's message that it has room for more; false at the end of the input, or if the agent
+    /// claims too much room.
     pub(super) fn make_room(&mut self, count: usize, poller: &Poller) -> bool {
         let Sink::Agent { room_bytes, .. } = &mut self.sink else { return true };
         let was_full = *room_bytes == 0;
@@ -116,12 +117,12 @@ impl Input {
         !was_full || *room_bytes == 0 || poller.add(Source::Input, &self.source).is_ok()
     }
 
-    /// PE 0 reads no more.
+    /// Closes the connection: PE 0 reads no more.
     pub(super) fn close(&mut self, poller: &Poller) -> bool {
         poller.remove(&self.source);
         match &self.sink {
             Sink::Pipe { pipe, .. } => poller.remove(pipe),
-            Sink::Agent { mail, .. } => mail.send(&Frame::Input(0, Vec::new())),
+            Sink::Agent { queue, .. } => queue.send(&Frame::Input(0, Vec::new())),
         }
         false
     }

@@ -1,8 +1,9 @@
-//! An inquiry: what each PE does, asked for by a signal to the launcher or because the job does not form.
+//! Inquiry: asks each PE what it does, because of a signal to the launcher or because the job does not form.
+//! The result is a stall report.
 //!
 //! Invariant: it ends within [`ANSWER_LIMIT`], whatever the processes do. A process that waits in the runtime
-//! answers; of the others the launcher tells what the system shows of them. A process is not asked again as
-//! long as a question to it is open, so that questions do not pile up in its socket.
+//! replies; for the others the launcher reports their state in `/proc`. A process is not asked again while a
+//! question is outstanding, so that questions do not accumulate in its socket.
 
 use std::time::{Duration, Instant};
 
@@ -11,22 +12,22 @@ use super::report::Name;
 use crate::pmi::server::Stage;
 use crate::process::ProcessState;
 
-/// How long processes may take for their answers.
+/// How long processes may take to reply.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 
-/// One that is under way.
+/// An inquiry in progress.
 pub(super) struct Inquiry {
     reason: String,
     deadline: Instant,
-    /// The answers, by process.
+    /// The replies, by process.
     told: Vec<Option<String>>,
 }
 
-/// The launcher's knowledge of a process that has not answered.
+/// The launcher's knowledge of a process that has not replied.
 pub(super) struct Known {
     pub(super) pes: Pes,
     pub(super) pid: i32,
-    /// The host that it is on, if that is not this machine.
+    /// The host of the process, unless it is this machine.
     pub(super) host: Option<String>,
     /// The state that the system shows; `None` if its host has not reported it.
     pub(super) state: Option<ProcessState>,
@@ -43,15 +44,16 @@ impl Inquiry {
         self.deadline
     }
 
-    pub(super) fn tell(&mut self, process: usize, text: String) {
+    pub(super) fn record(&mut self, process: usize, text: String) {
         self.told[process] = Some(text);
     }
 
-    /// All of it in lines for the user.
+    /// The stall report, as lines for the user.
     pub(super) fn text(&self, known: impl Iterator<Item = Known>) -> String {
         let mut text = format!("pelago run: {}. What each PE does:\n", self.reason);
         for (told, known) in self.told.iter().zip(known) {
-            // A process that waits for the launcher leaves the words to it.
+            // A process that waits for the launcher replies with an empty text, and the launcher describes
+            // it.
             let lines = told.clone().filter(|text| !text.is_empty()).unwrap_or_else(|| known.line());
             lines.lines().for_each(|line| text += &format!("  {line}\n"));
         }
@@ -64,7 +66,9 @@ impl Known {
         let (name, pid) = (Name { pes: &self.pes, host: self.host.as_deref() }, self.pid);
         let (is, has) = (self.pes.verb("is", "are"), self.pes.verb("has", "have"));
         match (self.state, self.stage) {
-            (None, _) => format!("{name} {has} not been heard of, as the agent of the host has not answered"),
+            (None, _) => {
+                format!("{name} {has} not been heard of, because the agent of the host has not replied")
+            }
             (Some(ProcessState::Stopped), _) => {
                 format!("{name} {is} stopped by a signal (`kill -CONT {pid}` lets it go on)")
             }

@@ -1,11 +1,11 @@
 //! Launcher: starts the PEs of a job, on this machine or by agents on others, serves PMI-1 to them, and ends
 //! the job when one of them dies.
 //!
-//! Invariant: when [`launch`] returns, no PE of the job is left alive (but for one that the kernel itself
-//! cannot kill, or whose host is lost, which the report then names). One thread does everything: the kernel
-//! ties the death signal of a child to the thread that made it, so the thread that starts the PEs is the one
-//! that stays. An agent is a multiplexer: it starts processes and carries bytes, statuses and signals; what
-//! they mean the launcher alone knows (decision 0038).
+//! Invariant: when [`launch`] returns, no PE of the job is alive, except for one that the kernel cannot kill,
+//! or whose host is lost; the report names it. One thread does everything: the kernel ties the parent-death
+//! signal of a child to the thread that forked it, so the thread that starts the PEs has to stay. An agent is
+//! a multiplexer: it starts processes and forwards bytes, statuses and signals; only the launcher interprets
+//! them (decision 0038).
 
 mod agent;
 mod check;
@@ -36,11 +36,11 @@ pub use agent::{AgentError, agent};
 pub use check::resolve;
 pub use report::{Captured, Cause, Failure, JobReport};
 
-/// What to start, and how.
+/// The description of a job: the programs to start, and how.
 #[derive(Clone, Debug)]
 pub struct JobSpec {
-    /// The number of PEs of the program. There are as many processes, or fewer if each has several
-    /// (`PELAGO_PES_PER_PROCESS`).
+    /// The number of PEs of the program. The number of processes is the same, or smaller if each process has
+    /// several PEs (`PELAGO_PES_PER_PROCESS`).
     pub n: usize,
     /// The program: a path, or a bare name that is looked up in `PATH`.
     pub program: PathBuf,
@@ -48,25 +48,26 @@ pub struct JobSpec {
     pub args: Vec<OsString>,
     /// Further programs of the same job, whose PEs have the numbers that follow.
     pub then: Vec<Program>,
-    /// The hosts to start it on; without them it is started on this machine.
+    /// The hosts to start the job on; `None`: this machine.
     pub machines: Option<Machines>,
-    /// Variables to set in every process, beside those of this one.
+    /// Variables to set in every process, besides those of this process.
     pub env: Vec<(OsString, OsString)>,
-    /// Keeps PE i of a host on the i-th processor of the affinity mask that this process, or the agent of the
-    /// host, has, starting over when they run out; a process with several PEs is given theirs, which they
-    /// share out themselves.
+    /// Binds PE i of a host to the i-th processor of the affinity mask of this process, or of the agent of
+    /// the host, starting over when there are more PEs than processors. A process with several PEs is bound
+    /// to the processors of all its PEs, and distributes them itself.
     pub bind: bool,
-    /// Puts `[PE] `, or `[first PE-last PE] `, before every line that a process writes, and passes on whole
+    /// Puts `[PE] `, or `[first PE-last PE] `, before every line that a process writes, and forwards whole
     /// lines only.
     pub tag_output: bool,
     /// Ends the job after this time.
     pub timeout: Option<Duration>,
-    /// Keeps what the PEs write for the report, instead of passing it on; goes before `tag_output`.
+    /// Captures the output of the PEs for the report, instead of forwarding it; takes precedence over
+    /// `tag_output`.
     pub capture: bool,
 }
 
 impl JobSpec {
-    /// A job of `n` PEs of `program`, with everything else as in a plain start.
+    /// A job of `n` PEs of `program`, with defaults for everything else.
     pub fn new(n: usize, program: impl Into<PathBuf>) -> Self {
         let (args, env) = (Vec::new(), Vec::new());
         Self {
@@ -89,11 +90,11 @@ impl JobSpec {
 pub struct Program {
     /// The number of its PEs.
     pub n: usize,
-    /// As [`JobSpec::program`].
+    /// The program, as in [`JobSpec::program`].
     pub program: PathBuf,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Variables to set in its processes, beside those of [`JobSpec::env`].
+    /// Variables to set in its processes, besides those of [`JobSpec::env`].
     pub env: Vec<(OsString, OsString)>,
 }
 
@@ -102,18 +103,18 @@ pub struct Program {
 pub struct Machines {
     /// The hosts, in the order in which they are filled with PEs.
     pub hosts: Vec<HostSlots>,
-    /// How they are reached.
+    /// The remote shell by which they are reached.
     pub shell: RemoteShell,
-    /// The command that runs [`agent`] on a host. A program that is the executable of this process is there
-    /// the executable of the agent.
+    /// The command that runs [`agent`] on a host. If a program of the job is the executable of this process,
+    /// the host runs the executable of the agent in its place.
     pub agent: Vec<OsString>,
 }
 
-/// The command that starts the agent of a host: its standard input and output are all that connects agent
-/// and launcher.
+/// The command that starts the agent of a host. Its standard input and output are the only connection between
+/// agent and launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RemoteShell {
-    /// `ssh`; none for this machine itself.
+    /// `ssh`; this machine itself needs no remote shell.
     Ssh,
     /// `srun`, in an allocation of Slurm.
     Slurm,
@@ -127,15 +128,15 @@ pub enum LaunchError {
     /// A job has at least one PE.
     #[error("a job of 0 PEs cannot be started; ask for 1 or more")]
     NoPes,
-    /// More PEs than one machine takes.
+    /// More PEs than one machine supports.
     #[error("{n} PEs are too many for this machine: {why}")]
     TooManyPes {
         /// The number asked for.
         n: usize,
-        /// Which limit stands in the way, and what to do.
+        /// The limit that is exceeded, and what to do.
         why: String,
     },
-    /// Processes would have different numbers of PEs.
+    /// The processes would have different numbers of PEs.
     #[error(
         "{n} PEs cannot be shared out to processes of {each} PEs each; ask for a multiple of {each}, or for \
          another number a process (--pes-per-process, PELAGO_PES_PER_PROCESS)"
@@ -146,31 +147,31 @@ pub enum LaunchError {
         /// The number of PEs of each process.
         each: usize,
     },
-    /// There is no such program.
+    /// The program does not exist.
     #[error("{} was not found{}", program.display(), if *searched { " in PATH" } else { "" })]
     NotFound {
-        /// The program as it was asked for.
+        /// The program, as the user gave it.
         program: PathBuf,
         /// Whether it is a bare name, looked up in `PATH`.
         searched: bool,
     },
-    /// The program is something that cannot be run.
+    /// The program exists, but cannot be run.
     #[error("{} cannot be run: {why}", program.display())]
     NotRunnable {
         /// The program.
         program: PathBuf,
-        /// What it is instead.
+        /// The reason.
         why: &'static str,
     },
-    /// Programs of a job ask for different numbers of PEs in a process.
+    /// The programs of a job ask for different numbers of PEs per process.
     #[error(
         "processes of the first program have {first} PEs each and those of another one {other}; give all the \
          same (PELAGO_PES_PER_PROCESS)"
     )]
     PesDiffer {
-        /// The number of the first program.
+        /// The number of PEs per process of the first program.
         first: usize,
-        /// That of another one.
+        /// The number of PEs per process of another program.
         other: usize,
     },
     /// The hosts have fewer slots than the job has PEs.
@@ -214,7 +215,7 @@ pub enum LaunchError {
     /// A setting for the PEs is not valid.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// The system refused to start a PE; those before it have been ended.
+    /// The system refused to start a PE; the PEs before it have been killed.
     #[error("PE {pe} of {n} could not be started ({}): {}", program.display(), start_reason(reason))]
     Start {
         /// The PE, the lowest one of its process.
@@ -226,10 +227,10 @@ pub enum LaunchError {
         /// The error of the system.
         reason: std::io::Error,
     },
-    /// The system refused something that the launcher needs.
+    /// The system refused a resource that the launcher needs.
     #[error("{what}: {reason}")]
     System {
-        /// What was refused.
+        /// The operation that was refused.
         what: &'static str,
         /// The error of the system.
         reason: std::io::Error,
@@ -242,7 +243,7 @@ impl LaunchError {
     }
 }
 
-/// Why a program that is there and executable was not started.
+/// Why a program was not started although it exists and is executable.
 fn start_reason(reason: &std::io::Error) -> String {
     match reason.kind() {
         std::io::ErrorKind::NotFound => {
@@ -253,21 +254,21 @@ fn start_reason(reason: &std::io::Error) -> String {
     }
 }
 
-/// Starts the job, watches over it and returns when all its PEs have ended.
+/// Starts the job, supervises it and returns when all its PEs have ended.
 ///
-/// The processes find the job by PMI-1 (`PMI_FD`, `PMI_RANK`, `PMI_SIZE`), and by `PELAGO_PES_PER_PROCESS`
-/// how many PEs they have. The first one that dies ends the job: by
-/// a signal, with a status other than 0, or without having left the job it had joined. So does a PE that
-/// never joins although others have, Ctrl-C, and the time-out. PE 0 reads standard input, the others find it
-/// empty. Nothing is printed here, as the report has the words, but for what each PE does, to standard error:
-/// when SIGUSR2 asks for it, and once if processes wait for others to join for long (`PELAGO_STALL_REPORT`).
+/// The processes join the job by PMI-1 (`PMI_FD`, `PMI_RANK`, `PMI_SIZE`); `PELAGO_PES_PER_PROCESS` tells
+/// them how many PEs they have. The job ends early when a PE is killed by a signal, exits with a status other
+/// than 0, or exits without leaving the job that it had joined. A PE that never joins although others have,
+/// Ctrl-C and the time-out also end the job. PE 0 reads standard input; for the others it is empty. This
+/// function prints only stall reports, to standard error: when SIGUSR2 asks for one, and once if processes
+/// wait for longer than `PELAGO_STALL_REPORT` for others to join. All other messages are in the report.
 ///
 /// # Errors
-/// Whatever keeps the job from being started; nothing runs then.
+/// If the job cannot be started; no process is left then.
 pub fn launch(spec: &JobSpec) -> Result<JobReport, LaunchError> {
     let settings = Settings::from_os_pairs(std::env::vars_os().chain(spec.env.iter().cloned()));
     let plan = plan::Plan::new(spec, settings?)?;
-    // Of a job of hosts, a launcher that is stopped tells the agents.
+    // In a job on several hosts, a launcher that is stopped notifies the agents.
     let signals = signals::Signals::block(spec.machines.is_some());
     let signals = signals.map_err(LaunchError::system("blocking signals"))?;
     supervise::Supervisor::start(spec, plan, signals)?.run()

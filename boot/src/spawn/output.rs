@@ -1,27 +1,27 @@
-//! Output of processes that passes through the launcher: kept for the report, or passed on in whole lines
-//! with the numbers of the process's PEs before each, or, from other hosts, as it comes.
+//! Output of processes that passes through the launcher. It is captured for the report, or forwarded in whole
+//! lines, each tagged with the numbers of the process's PEs, or, from other hosts, forwarded as it arrives.
 //!
-//! Invariant: a read never waits, and neither does passing on: a writer that is full is given nothing, and
-//! the process waits at its pipe. A line that is longer than 64 KiB is cut.
+//! Invariant: neither reading nor forwarding blocks. While a writer is full, the launcher stops reading the
+//! pipe, and the process blocks on it. A line that is longer than 64 KiB is split.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use super::frame::{Frame, Mail, WINDOW_BYTES, Which};
+use super::frame::{Frame, SendQueue, WINDOW_BYTES, Which};
 use super::pes::Pes;
 use super::poller::{Poller, Source};
 use crate::writer::{Outlet, Writer};
 
-/// A line that is longer than this is passed on in pieces.
+/// A line that is longer than this is forwarded in pieces.
 const LINE_MAX_BYTES: usize = 64 << 10;
-/// So often a stream is read before the others have their turn.
+/// The number of reads from one stream before the other streams are read.
 const READS: usize = 4;
-/// How long a reader may take nothing when a job has failed, before what is left is given up.
+/// After a failed job: how long a reader may take nothing before the remaining output is discarded.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Where the output of a process ends up.
+/// The destination of the output of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// In the report.
@@ -33,19 +33,19 @@ pub(super) enum Target {
 /// The result of reading from a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// There may be more later.
+    /// More data may follow.
     Open,
-    /// The writer has no room: the stream is to be read when it has.
+    /// The writer has no room: the stream is read again when it has.
     Full,
-    /// There is no more, or nobody takes it.
+    /// The stream has ended, or its writer has failed.
     Ended,
 }
 
-/// The writers of a job, and how long they are waited for at its end.
+/// The writers of a job, with the patience for their readers at its end.
 pub(super) struct Outlets {
     stdout: Option<Writer>,
     stderr: Option<Writer>,
-    /// Whether the output of the PEs leaves through them.
+    /// Whether the output of the PEs goes through these writers.
     is_tagged: bool,
     /// The number of bytes written when the reader last took some, and the time of that observation.
     progress: (u64, Instant),
@@ -59,9 +59,9 @@ pub(super) struct Stream {
     /// The tag before each line, if whole lines are passed on.
     tag: Option<String>,
     held: Vec<u8>,
-    /// How much is still to be read, if that is known.
+    /// The number of bytes that are still to be read, if it is known.
     left_bytes: Option<u64>,
-    /// Whether it waits for room in the writer.
+    /// Whether the stream waits for room in the writer.
     pub(super) is_paused: bool,
 }
 
@@ -74,13 +74,14 @@ enum Supply {
     Agent(Parcel),
 }
 
-/// Bytes that the agent of a host has sent, up to [`WINDOW_BYTES`]: it is told how many of them were taken.
+/// Bytes that the agent of a host has sent, at most [`WINDOW_BYTES`]. The launcher tells the agent how many
+/// of them it has consumed.
 #[derive(Debug)]
 struct Parcel {
     arrived: VecDeque<u8>,
     is_closed: bool,
     taken_bytes: usize,
-    mail: Mail,
+    queue: SendQueue,
     process: usize,
     which: Which,
 }
@@ -94,7 +95,7 @@ impl Parcel {
         self.taken_bytes += count;
         if self.taken_bytes >= WINDOW_BYTES / 4 && !self.is_closed {
             let taken = std::mem::take(&mut self.taken_bytes);
-            self.mail.send(&Frame::Taken(self.process, self.which, taken as u32));
+            self.queue.send(&Frame::Taken(self.process, self.which, taken as u32));
         }
         Ok(count)
     }
@@ -121,9 +122,8 @@ impl Outlets {
         }
     }
 
-    /// Writes words of the launcher to standard error. Where that cannot be, they are lost: nobody is left to
-    /// tell.
-    pub(super) fn say(&mut self, text: &str, poller: &Poller) {
+    /// Writes a message of the launcher to standard error. If that fails, the message is lost.
+    pub(super) fn print(&mut self, text: &str, poller: &Poller) {
         if self.stderr.is_none() {
             let writer = Writer::start(Outlet::Stderr).ok();
             self.stderr = writer.filter(|writer| poller.add(Source::Outlet, writer).is_ok());
@@ -131,22 +131,22 @@ impl Outlets {
         self.stderr.iter().for_each(|writer| writer.push(text.as_bytes()));
     }
 
-    /// Hears the bells; gives the first stream that has failed with output of PEs in it.
-    pub(super) fn hear(&self) -> Option<(Outlet, std::io::Error)> {
-        self.writers().for_each(Writer::hear);
+    /// Clears the wake-ups of the writers. Returns the first stream that has failed with output of PEs in it.
+    pub(super) fn clear_events(&self) -> Option<(Outlet, std::io::Error)> {
+        self.writers().for_each(Writer::clear_event);
         if !self.is_tagged {
             return None;
         }
         self.writers().find_map(|writer| Some((writer.outlet(), writer.failure()?.into())))
     }
 
-    /// Whether all is written; otherwise asks to be told when it is.
+    /// Whether all is written; if not, requests a wake-up for that moment.
     pub(super) fn are_done(&self) -> bool {
-        self.writers().for_each(Writer::ring_when_done);
+        self.writers().for_each(Writer::notify_when_done);
         self.writers().all(|writer| writer.pending_bytes() == 0)
     }
 
-    /// When what is left should be given up, if no more is taken until then.
+    /// The time at which the remaining output is discarded, if the reader takes nothing until then.
     pub(super) fn patience_ends_at(&mut self) -> Instant {
         let written = self.writers().map(Writer::written_bytes).sum();
         if written != self.progress.0 {
@@ -155,12 +155,12 @@ impl Outlets {
         self.progress.1 + PATIENCE
     }
 
-    /// Starts to wait for a reader that has had no reason to take anything before.
+    /// Starts the patience for a reader that has had nothing to read before.
     pub(super) fn begin_patience(&mut self) {
         self.progress.1 = Instant::now();
     }
 
-    /// Forgets what is not written.
+    /// Discards the data that is not written.
     pub(super) fn give_up(&self) {
         self.writers().for_each(Writer::give_up);
     }
@@ -171,7 +171,7 @@ impl Outlets {
 }
 
 impl Stream {
-    /// Takes the reading end of a pipe, and makes it one that does not wait.
+    /// Makes a stream of the reading end of a pipe, which becomes non-blocking.
     pub(super) fn of_pipe(pipe: PipeReader, target: Target, pes: &Pes) -> std::io::Result<Self> {
         rustix::io::ioctl_fionbio(&pipe, true)?;
         Ok(Self::new(Supply::Pipe(pipe), target, Some(pes)))
@@ -179,14 +179,14 @@ impl Stream {
 
     /// A stream that the agent of a host sends; the lines of `tagged` PEs get their numbers.
     pub(super) fn of_agent(
-        mail: &Mail,
+        queue: &SendQueue,
         process: usize,
         which: Which,
         target: Target,
         tagged: Option<&Pes>,
     ) -> Self {
-        let (arrived, mail) = (VecDeque::new(), mail.clone());
-        let parcel = Parcel { arrived, is_closed: false, taken_bytes: 0, mail, process, which };
+        let (arrived, queue) = (VecDeque::new(), queue.clone());
+        let parcel = Parcel { arrived, is_closed: false, taken_bytes: 0, queue, process, which };
         Self::new(Supply::Agent(parcel), target, tagged)
     }
 
@@ -195,7 +195,7 @@ impl Stream {
         Self { supply, target, tag, held, left_bytes: None, is_paused: false }
     }
 
-    /// The pipe that it is read from, if there is one.
+    /// The pipe that the stream is read from, if there is one.
     pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
         match &self.supply {
             Supply::Pipe(pipe) => Some(pipe.as_fd()),
@@ -203,8 +203,8 @@ impl Stream {
         }
     }
 
-    /// Takes what the agent of a host has sent, of which nothing is the end; false if it may not send that
-    /// much.
+    /// Adds bytes that the agent of a host has sent; an empty slice is the end of the stream. False if the
+    /// bytes exceed the window.
     pub(super) fn arrive(&mut self, bytes: &[u8]) -> bool {
         let Supply::Agent(parcel) = &mut self.supply else { return false };
         let fits = !parcel.is_closed && parcel.arrived.len() + bytes.len() <= WINDOW_BYTES;
@@ -220,7 +220,7 @@ impl Stream {
         self.target
     }
 
-    /// Reads some of what is there, and passes complete lines on to `writer`, if there is one.
+    /// Reads some of the available data, and forwards complete lines to `writer`, if there is one.
     pub(super) fn read(&mut self, writer: Option<&Writer>) -> Reading {
         let mut bytes = [0_u8; 16 << 10];
         for _ in 0..READS {
@@ -250,23 +250,23 @@ impl Stream {
         Reading::Open
     }
 
-    /// From now on only what is in the pipe is read. If the pipe is still open, some process outside the job
-    /// holds it; what that writes later is nobody's.
+    /// From now on only the present contents of the pipe are read. If the pipe is still open, a process
+    /// outside of the job holds it, whose later output is not part of the job.
     pub(super) fn limit_to_present(&mut self) {
         match &self.supply {
             Supply::Pipe(pipe) => self.left_bytes = Some(rustix::io::ioctl_fionread(pipe).unwrap_or(0)),
             Supply::Agent(parcel) if parcel.is_closed => {}
-            Supply::Agent(parcel) => parcel.mail.send(&Frame::Finish(parcel.process)),
+            Supply::Agent(parcel) => parcel.queue.send(&Frame::Finish(parcel.process)),
         }
     }
 
-    /// Ends the stream, whose incomplete line passes on too; gives what was kept for the report.
+    /// Ends the stream and forwards its incomplete line; returns the output that was captured for the report.
     pub(super) fn finish(mut self, writer: Option<&Writer>) -> Vec<u8> {
         self.pass_on(writer, true);
         self.held
     }
 
-    /// Passes complete lines on, and the incomplete one too if it is the `last`.
+    /// Forwards complete lines, and the incomplete one too if it is the `last`.
     fn pass_on(&mut self, writer: Option<&Writer>, last: bool) {
         match (writer, &self.tag) {
             (Some(writer), Some(tag)) => writer.push(&take_lines(&mut self.held, tag, last)),
@@ -276,7 +276,7 @@ impl Stream {
     }
 }
 
-/// Takes the complete lines out of `held`, each with `tag` before it.
+/// Removes the complete lines from `held`; each is returned with `tag` before it.
 fn take_lines(held: &mut Vec<u8>, tag: &str, last: bool) -> Vec<u8> {
     let whole = held.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let end = if last || held.len() - whole > LINE_MAX_BYTES { held.len() } else { whole };

@@ -1,19 +1,19 @@
-//! The PEs that a process has, as its failures and its output name them.
+//! The PEs of a process, as messages about its failures and tags of its output name them.
 
 use std::fmt::{Display, Formatter, Result};
 use std::ops::Range;
 
-/// Some PEs that follow one another: one, or those of a process.
+/// Consecutive PEs: one PE, or all PEs of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pes(Range<usize>);
 
 impl Pes {
-    /// Those of a process that has `each` of them, as all others have.
+    /// The PEs of a process, if every process has `each` of them.
     pub(super) fn of_process(process: usize, each: usize) -> Self {
         Self(process * each..(process + 1) * each)
     }
 
-    /// The one that a process has named as its own, if it is.
+    /// The PE that a process has named as its own, if it is one of these.
     pub(super) fn one(&self, pe: usize) -> Option<Self> {
         self.0.contains(&pe).then(|| Self(pe..pe + 1))
     }

@@ -1,7 +1,7 @@
-//! Plan of a job: which process runs which program on which host. Made before anything starts.
+//! Plan of a job: which process runs which program on which host. It is made before any process starts.
 //!
-//! Invariant: programs have consecutive processes in their order, and so have hosts in theirs; a host is
-//! filled before the next one gets a process.
+//! Invariant: each program has consecutive processes, in the order of the programs, and each host has
+//! consecutive processes, in the order of the hosts; a host is filled before the next one gets a process.
 
 use std::ffi::{OsStr, OsString};
 use std::ops::Range;
@@ -12,8 +12,8 @@ use super::process::Ready;
 use super::{HostSlots, JobSpec, LaunchError, check};
 use crate::env::Settings;
 
-/// Variables that tell of a host, of a session on it or of a step of Slurm, and so stay on their host. A
-/// final `*` stands for any end.
+/// Variables that describe a host, a session on it or a step of Slurm, and so are not sent to other hosts. A
+/// final `*` matches any suffix.
 const STAYING: [&str; 8] =
     ["HOSTNAME", "SSH_*", "SLURM*", "SRUN_*", "PMI_*", "PMIX_*", "XDG_RUNTIME_DIR", "XDG_SESSION_*"];
 
@@ -23,14 +23,14 @@ pub(super) struct Plan {
     programs: Vec<Planned>,
     /// The program of each process.
     pub(super) program_of: Vec<usize>,
-    /// The hosts that have processes, and these; none where all run on this machine.
+    /// The hosts that have processes, with those processes; empty if all run on this machine.
     pub(super) hosts: Vec<(String, Range<usize>)>,
 }
 
-/// A program with its words and variables.
+/// A program with its arguments and variables.
 struct Planned {
     program: PathBuf,
-    /// The file that runs, on this machine.
+    /// The executable file on this machine.
     file: PathBuf,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
@@ -40,7 +40,7 @@ impl Plan {
     /// Makes the plan.
     ///
     /// # Errors
-    /// Programs, numbers and settings that cannot be, and too few slots.
+    /// If a program cannot be run, if a number or a setting is invalid, or if there are too few slots.
     pub(super) fn new(spec: &JobSpec, settings: Settings) -> Result<Self, LaunchError> {
         let each = settings.pes_per_process;
         check::limits(spec, each)?;
@@ -70,7 +70,7 @@ impl Plan {
         self.program_of.len() * self.settings.pes_per_process
     }
 
-    /// The program of a process, as it was asked for.
+    /// The program of a process, as the user gave it.
     pub(super) fn program(&self, process: usize) -> &Path {
         &self.programs[self.program_of[process]].program
     }
@@ -86,7 +86,7 @@ impl Plan {
         self.programs.iter().map(ready).collect()
     }
 
-    /// The number of processes of each node, as far as hosts are nodes.
+    /// The number of processes of each node, where each host counts as a node.
     pub(super) fn processes_of_nodes(&self) -> Vec<usize> {
         match &self.hosts[..] {
             [] => vec![self.program_of.len()],
@@ -94,7 +94,7 @@ impl Plan {
         }
     }
 
-    /// The settings of the agent of a host.
+    /// The start frame for the agent of a host.
     pub(super) fn start(&self, host: usize, binds: bool) -> Start {
         let processes = self.hosts[host].1.clone();
         let own = std::env::current_exe().ok();
@@ -118,7 +118,7 @@ impl Plan {
     }
 }
 
-/// Whether a variable goes to other hosts.
+/// Whether a variable is sent to other hosts.
 fn travels(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let is_it = |pattern: &&str| match pattern.strip_suffix('*') {

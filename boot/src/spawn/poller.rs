@@ -1,7 +1,7 @@
-//! Poller: what the launcher waits for, as one epoll set.
+//! Poller: the events that the launcher waits for, as one epoll set.
 //!
-//! Invariant: whatever is closed is taken out first. A sibling that is being forked may hold a copy of a
-//! descriptor for a moment, and epoll would go on reporting the copy.
+//! Invariant: a descriptor is removed before it is closed. A child that is being forked may hold a copy of it
+//! for a moment, which epoll would continue to report.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
@@ -10,13 +10,13 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::{Errno, Result};
 
-/// Where an event comes from. The order is the order in which events that come together are handled: what a
-/// process said goes before its death.
+/// The source of an event. Events that arrive together are handled in this order: messages of a process
+/// before its exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     /// A signal to the launcher.
     Signal,
-    /// A writer of the launcher's output has room again, is done, or has failed.
+    /// A writer of the launcher's output has room again, has finished, or has failed.
     Outlet,
     /// The PMI socket of a process.
     Pmi(usize),
@@ -26,16 +26,16 @@ pub(super) enum Source {
     Stderr(usize),
     /// The end of a process.
     Exit(usize),
-    /// Standard input has something for PE 0.
+    /// Standard input has data for PE 0.
     Input,
     /// The standard input of PE 0 has room.
     Room,
     /// The agent of a host has sent something.
     Host(usize),
-    /// The way to the agent of a host has room.
+    /// The connection to the agent of a host has room.
     HostRoom(usize),
     /// The remote shell of a host has written to standard error.
-    Complaint(usize),
+    ShellErrors(usize),
     /// The remote shell of a host has ended.
     ShellExit(usize),
 }
@@ -53,7 +53,7 @@ impl Source {
             Self::Outlet => (7, 0),
             Self::Host(host) => (8, host),
             Self::HostRoom(host) => (9, host),
-            Self::Complaint(host) => (10, host),
+            Self::ShellErrors(host) => (10, host),
             Self::ShellExit(host) => (11, host),
         };
         epoll::EventData::new_u64(kind << 32 | number as u64)
@@ -71,14 +71,14 @@ impl Source {
             6 => Self::Room,
             8 => Self::Host(number),
             9 => Self::HostRoom(number),
-            10 => Self::Complaint(number),
+            10 => Self::ShellErrors(number),
             11 => Self::ShellExit(number),
             _ => Self::Outlet,
         }
     }
 }
 
-/// The set of descriptors that are watched.
+/// The set of watched descriptors.
 pub(super) struct Poller {
     fd: OwnedFd,
     events: Vec<epoll::Event>,
@@ -89,28 +89,28 @@ impl Poller {
         Ok(Self { fd: epoll::create(epoll::CreateFlags::CLOEXEC)?, events: Vec::with_capacity(256) })
     }
 
-    /// The descriptor that becomes readable when something happens.
+    /// The descriptor that becomes readable when an event occurs.
     pub(super) fn wait_descriptor(&self) -> &OwnedFd {
         &self.fd
     }
 
-    /// Watches for input, and the end of it.
+    /// Watches a descriptor for input, and for the end of it.
     pub(super) fn add(&self, source: Source, fd: impl AsFd) -> Result<()> {
         epoll::add(&self.fd, fd, source.data(), epoll::EventFlags::IN)
     }
 
-    /// Watches for room to write.
+    /// Watches a descriptor for room to write.
     pub(super) fn add_room(&self, source: Source, fd: impl AsFd) -> Result<()> {
         epoll::add(&self.fd, fd, source.data(), epoll::EventFlags::OUT)
     }
 
-    /// Stops watching; to be called before the descriptor is closed.
+    /// Stops watching a descriptor; to be called before it is closed.
     pub(super) fn remove(&self, fd: impl AsFd) {
-        // It fails only if the descriptor is not watched, which is what is asked for.
+        // The call fails only if the descriptor is not watched, which is the desired state.
         let _ = epoll::delete(&self.fd, fd);
     }
 
-    /// Waits until something happens, at most for `limit`, and appends it to `found`, in order.
+    /// Waits for events, at most for `limit`, and appends their sources to `found`, in order.
     pub(super) fn wait(&mut self, limit: Option<Duration>, found: &mut Vec<Source>) -> Result<()> {
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
         self.events.clear();

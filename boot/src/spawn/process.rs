@@ -1,8 +1,8 @@
-//! A process of this machine: its start, its end, and how it is killed.
+//! A process of this machine: how it is started, killed and reaped.
 //!
-//! Invariant: it is a process group of its own, and is reaped only after the rest of its group has been
-//! killed, so that the number of the group cannot have been given to somebody else. It dies with the thread
-//! that started it.
+//! Invariant: each process has its own process group, and is reaped only after the rest of its group has been
+//! killed, so that the id of the group cannot have been reused. The process dies with the thread that started
+//! it.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader};
@@ -39,14 +39,14 @@ pub(super) struct Process {
     pub(super) socket: Option<OwnedFd>,
 }
 
-/// A program as it is started: found, with its words and variables.
+/// A program that is ready to start: its file, arguments and variables.
 pub(super) struct Ready {
-    /// The file that runs.
+    /// The executable file.
     pub(super) file: PathBuf,
-    /// Its name as it was asked for, and its arguments.
+    /// The name that the user gave, and the arguments.
     pub(super) name: OsString,
     pub(super) args: Vec<OsString>,
-    /// Variables to set, beside those that this process has.
+    /// Variables to set, besides those of this process.
     pub(super) env: Vec<(OsString, OsString)>,
 }
 
@@ -55,16 +55,16 @@ pub(super) struct Starter {
     pub(super) programs: Vec<Ready>,
     /// The number of processes of the job.
     pub(super) size: usize,
-    /// Those of them that run here.
+    /// The processes that run on this machine.
     pub(super) here: Range<usize>,
     pub(super) pes_per_process: usize,
-    /// Variables of this process that those do not get.
+    /// Variables of this process that the started processes do not inherit.
     pub(super) without: Vec<OsString>,
-    /// Whether the output of the processes comes to this one.
+    /// Whether the output of the processes is piped to this process.
     pub(super) pipes: bool,
     /// The signal mask that the processes get.
     pub(super) mask: libc::sigset_t,
-    /// The processors to bind to, in the order of the PEs, if those are bound.
+    /// The processors to bind to, in the order of the PEs; empty if PEs are not bound.
     pub(super) cpus: Vec<usize>,
 }
 
@@ -106,7 +106,7 @@ impl Starter {
         Ok((Process::start(&mut command, Some(ours))?, pipes))
     }
 
-    /// Arranges what happens in the new process before it becomes the program.
+    /// Sets the steps that the new process runs between fork and exec.
     fn prepare(&self, command: &mut Command, local: usize, theirs: OwnedFd) {
         let mask = self.mask;
         let processors = (!self.cpus.is_empty()).then(|| {
@@ -130,13 +130,13 @@ impl Starter {
     }
 }
 
-/// Lets the process that `command` starts get a signal when the thread that starts it has ended.
+/// Makes the process that `command` starts receive a signal when the thread that starts it ends.
 pub(super) fn die_with_parent(command: &mut Command, signal: Signal) {
     let parent = getpid();
     let step = move || {
         set_parent_process_death_signal(Some(signal))?;
         if getppid() != Some(parent) {
-            // The parent died before the line above took hold.
+            // The parent died before the call above took effect.
             return Err(rustix::io::Errno::SRCH.into());
         }
         Ok(())
@@ -146,11 +146,11 @@ pub(super) fn die_with_parent(command: &mut Command, signal: Signal) {
 }
 
 impl Process {
-    /// Starts a command that makes a process group of its own.
+    /// Starts a command that creates its own process group.
     pub(super) fn start(command: &mut Command, socket: Option<OwnedFd>) -> io::Result<Self> {
         let child = command.spawn()?;
         let pid = Pid::from_raw(child.id().cast_signed()).ok_or(rustix::io::Errno::CHILD)?;
-        // The process is a zombie at worst: nobody but us reaps it, so its number is still its own.
+        // The process is at worst a zombie: only this code reaps it, so its id has not been reused.
         let handle = pidfd_open(pid, PidfdFlags::empty()).inspect_err(|_| {
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
@@ -166,22 +166,23 @@ impl Process {
         !self.reaped
     }
 
-    /// Sends a signal to the process and to whatever else is in its group.
+    /// Sends a signal to the process and the rest of its group.
     pub(super) fn signal(&self, signal: Signal) {
         if !self.reaped {
-            // The group may be empty, if the process has made one of its own; then the process itself is
-            // still meant.
+            // The group may be empty if the process has created another one; the signal then goes to the
+            // process itself.
             let _ = kill_process_group(self.pid, signal);
             let _ = pidfd_send_signal(&self.handle, signal);
         }
     }
 
-    /// Gives the process up; for one that the kernel cannot kill.
+    /// Gives up a process that the kernel cannot kill.
     pub(super) fn abandon(&mut self) {
         self.reaped = true;
     }
 
-    /// If the process has ended: kills what is left of its group, and says how it ended. Does not wait.
+    /// If the process has ended, kills the rest of its group and returns how the process ended. Does not
+    /// wait.
     pub(super) fn reap(&mut self) -> Option<End> {
         self.reap_with(WaitIdOptions::NOHANG)
     }
@@ -207,7 +208,7 @@ impl AsFd for Process {
 }
 
 impl Drop for Process {
-    /// A process does not outlive its launcher, also where the launcher gives up half way.
+    /// A process does not outlive its launcher, even if the launcher fails during the start.
     fn drop(&mut self) {
         self.signal(Signal::KILL);
         if !self.reaped {

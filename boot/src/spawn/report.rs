@@ -1,4 +1,4 @@
-//! Report: how a job ended, in words and as an exit status.
+//! Report: how a job ended, as a message and an exit status.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,31 +6,31 @@ use std::time::Duration;
 use super::pes::{Pes, ranges};
 use crate::writer::Outlet;
 
-/// Why a job ended before its time.
+/// Why a job ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A PE exited with this status, not 0, and without leaving the job.
+    /// A PE exited with this status, not 0, without leaving the job.
     Exit(i32),
-    /// A PE exited with this status, not 0, after it had left the job in an orderly way: nothing broke, and
-    /// what the status means is for the program to say.
+    /// A PE exited with this status, not 0, after it had left the job: the communication did not fail, and
+    /// only the program knows the meaning of the status.
     ExitAfterLeaving(i32),
     /// A PE was killed by this signal.
     Signal(i32),
-    /// A PE that had joined exited with status 0 and without leaving the job.
+    /// A PE that had joined exited with status 0 without leaving the job.
     NotFinalized,
-    /// A PE exited with status 0 and without joining a job that another had joined.
+    /// A PE exited with status 0 without joining a job that another PE had joined.
     NotJoined,
-    /// These PEs did not join within `PELAGO_INIT_TIMEOUT` of the first one that did.
+    /// These PEs did not join within `PELAGO_INIT_TIMEOUT` of the first PE that did.
     Missing(Vec<usize>),
     /// A PE could not be started by the agent of its host.
     NotStarted,
     /// This host cannot be reached, or the connection to its agent was lost.
     Host(String),
-    /// A PE asked for the end of the job with this status, not 0.
+    /// A PE aborted the job with this status, not 0.
     Abort(i32),
     /// A PE sent something on PMI_FD that is not PMI-1.
     Protocol,
-    /// The time that was given to the job is over.
+    /// The job exceeded its time-out.
     Timeout,
     /// The launcher received this signal.
     Interrupted(i32),
@@ -38,13 +38,13 @@ pub enum Cause {
     Unkillable,
     /// The launcher could not write the output of the PEs to its own output.
     Output,
-    /// The reader of the launcher's output has gone: nobody wants to hear more.
+    /// The reader of the launcher's output has closed its end.
     OutputClosed,
-    /// The reader of the launcher's output took nothing more, so what was left was given up.
+    /// The reader of the launcher's output stopped reading, so the remaining output was discarded.
     OutputGivenUp,
 }
 
-/// PEs of a process, and the host that they are on, if that is not this machine.
+/// The PEs of a process, and their host, unless it is this machine.
 pub(super) struct Name<'a> {
     pub(super) pes: &'a Pes,
     pub(super) host: Option<&'a str>,
@@ -59,20 +59,21 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// One reason, with its words.
+/// One failure, with its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The PE at fault, if it was one; of a process with several PEs the lowest, unless it has named one.
+    /// The PE that failed, if there is one; for a process with several PEs the lowest, unless the process has
+    /// named one.
     pub pe: Option<usize>,
-    /// What happened.
+    /// The cause.
     pub cause: Cause,
-    /// What its process said before: why it panicked, or why it aborted.
+    /// The note of its process: why it panicked, or why it aborted.
     pub note: Option<String>,
-    /// All of it in one line for the user.
+    /// The failure as one line for the user.
     pub text: String,
 }
 
-/// What one process wrote, if it was captured.
+/// The captured output of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
     /// Its standard output; bytes that are not UTF-8 are replaced.
@@ -84,16 +85,16 @@ pub struct Captured {
 /// How a job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobReport {
-    /// The exit status for the launcher: 0 if all went well, else that of the PE, or 128 + the signal.
+    /// The exit status for the launcher: 0 if the job succeeded, else that of the PE, or 128 + the signal.
     pub status: i32,
-    /// What ended the job before its time; empty if nothing did.
+    /// The failures that ended the job early; empty if it succeeded.
     pub failures: Vec<Failure>,
-    /// What each process wrote; empty unless it was captured.
+    /// The output of each process; empty unless it was captured.
     pub output: Vec<Captured>,
 }
 
 impl Failure {
-    /// Puts the words together.
+    /// Composes the message.
     pub(super) fn of(name: &Name<'_>, pid: i32, cause: Cause, note: Option<String>) -> Self {
         let pes = name.pes;
         let (it, was, has) = (pes.verb("it", "they"), pes.verb("was", "were"), pes.verb("has", "have"));
@@ -137,7 +138,7 @@ impl Failure {
         Self { pe: Some(pes.first()), cause, note, text }
     }
 
-    /// PEs that have not joined.
+    /// A failure of PEs that have not joined.
     pub(super) fn missing(pes: Vec<usize>, limit: Duration) -> Self {
         let plural = if pes.len() == 1 { "PE" } else { "PEs" };
         let list = ranges(&pes);
@@ -149,25 +150,25 @@ impl Failure {
         Self { pe: None, cause: Cause::Missing(pes), note: None, text }
     }
 
-    /// A host that cannot be reached, or is lost.
+    /// A failure of a host that cannot be reached, or is lost.
     pub(super) fn host(host: &str, why: &str) -> Self {
         let text = format!("host {host}: {why}");
         Self { pe: None, cause: Cause::Host(host.to_owned()), note: None, text }
     }
 
-    /// The time-out of the job.
+    /// The failure that the job exceeded its time-out.
     pub(super) fn timeout(limit: Duration) -> Self {
         let text = format!("the job was ended after {} s, the time it was given", limit.as_secs_f64());
         Self { pe: None, cause: Cause::Timeout, note: None, text }
     }
 
-    /// A signal to the launcher.
+    /// The failure that the launcher received a signal.
     pub(super) fn interrupted(signal: i32) -> Self {
         let text = format!("the job was ended by signal {signal} ({}) to the launcher", signal_name(signal));
         Self { pe: None, cause: Cause::Interrupted(signal), note: None, text }
     }
 
-    /// The output of the launcher itself takes nothing more.
+    /// The failure that the launcher's own output cannot be written.
     pub(super) fn output(outlet: Outlet, error: &std::io::Error) -> Self {
         if error.kind() == std::io::ErrorKind::BrokenPipe {
             return Self::output_closed(outlet);
@@ -176,13 +177,13 @@ impl Failure {
         Self { pe: None, cause: Cause::Output, note: None, text }
     }
 
-    /// The reader of the launcher's output has gone.
+    /// The failure that the reader of the launcher's output has closed its end.
     pub(super) fn output_closed(outlet: Outlet) -> Self {
         let text = format!("the reader of {} has gone", outlet.name());
         Self { pe: None, cause: Cause::OutputClosed, note: None, text }
     }
 
-    /// The reader of the launcher's output takes nothing.
+    /// The failure that the reader of the launcher's output stopped reading.
     pub(super) fn output_given_up() -> Self {
         let text = "the last output of the PEs is lost, because its reader did not take it".to_owned();
         Self { pe: None, cause: Cause::OutputGivenUp, note: None, text }
@@ -192,7 +193,7 @@ impl Failure {
     pub(super) fn status(&self) -> i32 {
         match &self.cause {
             Cause::Exit(status) | Cause::ExitAfterLeaving(status) | Cause::Abort(status) => {
-                // The system keeps eight bits; a failure must not become a success.
+                // The system truncates a status to eight bits; a failure must not become a success.
                 if status & 0xff == 0 { 1 } else { status & 0xff }
             }
             Cause::Signal(signal) | Cause::Interrupted(signal) => 128 + signal,

@@ -1,5 +1,5 @@
-//! Signals to the launcher: Ctrl-C and its like, and the one that asks what the PEs do, become readable
-//! events instead of ending the process.
+//! Signals to the launcher: Ctrl-C and similar signals, and the signal that asks what the PEs do, become
+//! readable events instead of ending the process.
 //!
 //! Invariant: the signals are blocked in the launching thread alone and no handler is installed, so a test
 //! that launches jobs from several threads is not disturbed. A signal that is ignored stays ignored (nohup).
@@ -20,14 +20,14 @@ pub(super) const ASKING: i32 = libc::SIGUSR2;
 /// The signal by which a terminal stops a command.
 pub(super) const STOPPING: i32 = libc::SIGTSTP;
 
-/// Holds the signals back while it lives.
+/// Blocks the signals while it lives.
 pub(super) struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
 }
 
 impl Signals {
-    /// Blocks them; also the one of Ctrl-Z, if that is wanted.
+    /// Blocks the signals, and also that of Ctrl-Z if `takes_stop`.
     pub(super) fn block(takes_stop: bool) -> io::Result<Self> {
         let ignorable = ENDING.into_iter().chain(takes_stop.then_some(STOPPING));
         let taken = ignorable.filter(|signal| !is_ignored(*signal)).chain([ASKING]);
@@ -35,7 +35,7 @@ impl Signals {
         let mut blocked = taken;
         let mut before = set_of([]);
         // SAFETY: the sets are initialised and outlive the calls; `signalfd` with -1 makes a new descriptor,
-        // which nobody else owns.
+        // which has no other owner.
         unsafe {
             libc::sigaddset(&mut blocked, libc::SIGTTIN);
             let fd = libc::signalfd(-1, &taken, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
@@ -50,7 +50,7 @@ impl Signals {
         }
     }
 
-    /// The mask that children should have: the one from before.
+    /// The mask for children: the mask from before the signals were blocked.
     pub(super) fn mask_before(&self) -> libc::sigset_t {
         self.before
     }
@@ -78,7 +78,7 @@ impl Drop for Signals {
 
 /// Makes `mask` the signal mask of the calling thread; usable between fork and exec.
 pub(super) fn restore(mask: &libc::sigset_t) {
-    // SAFETY: `mask` is initialised, a null pointer asks for no answer, and the call is async-signal-safe.
+    // SAFETY: `mask` is initialised, a null pointer asks for no old mask, and the call is async-signal-safe.
     unsafe {
         libc::pthread_sigmask(libc::SIG_SETMASK, mask, ptr::null_mut());
     }
@@ -98,7 +98,7 @@ fn set_of(signals: impl IntoIterator<Item = i32>) -> libc::sigset_t {
 
 fn is_ignored(signal: i32) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: a null new action only asks; the old one is written where zeroes are valid.
+    // SAFETY: with a null new action the call only reads the old one, into memory where zeroes are valid.
     unsafe {
         libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) == 0
             && action.assume_init().sa_sigaction == libc::SIG_IGN

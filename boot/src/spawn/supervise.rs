@@ -1,9 +1,8 @@
-//! Supervision: the one loop that serves PMI, passes output on, notices deaths and ends the job. What is
-//! numbered here are processes; the PEs that they have are named where somebody is told.
+//! Supervision: the loop that serves PMI, forwards output, notices the end of processes and ends the job.
+//! Numbers in this file are those of processes; messages for the user name their PEs.
 //!
-//! Invariant: the first failure is the one that is reported; whatever dies after it dies because of the end
-//! it brought. The job ends in three steps, each with a limit: SIGTERM, then SIGKILL, then the launcher gives
-//! up.
+//! Invariant: only the first failure is reported, because later ones are its consequences. The job ends in
+//! three steps, each with a limit: SIGTERM, then SIGKILL, then the launcher gives up.
 //!
 //! ```text
 //! running --first failure, abort, signal, time-out--> asked (SIGTERM) --grace or second signal--> killed
@@ -20,7 +19,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 use rustix::process::Signal;
 
-use super::child::{Child, Told};
+use super::child::{Child, Sent};
 use super::host::Host;
 use super::input::Input;
 use super::inquiry::{Inquiry, Known};
@@ -43,7 +42,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// How long the kernel has to end a process after SIGKILL.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
-/// How far the end of a job has come.
+/// The progress of the end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     /// The job runs.
@@ -70,24 +69,24 @@ pub(super) struct Supervisor<'a> {
     join_limit: Duration,
     first_join: Option<Instant>,
     joined_count: usize,
-    /// How long processes may wait in the launcher's barrier before what each does is said.
+    /// How long processes may wait in the launcher's barrier before a stall report is printed.
     stall_report: Option<Duration>,
-    /// The barrier in which some wait, and when that is to be said, if it is still to be.
+    /// The barrier in which some processes wait, and the time of its stall report, if that is still due.
     meeting: Option<(u64, Option<Instant>)>,
     inquiry: Option<Inquiry>,
     ending: Ending,
-    /// The user has sent a signal to a job that was ending already.
+    /// The user has sent a further signal while the job was ending.
     is_hurried: bool,
     status: i32,
     failures: Vec<Failure>,
     output: Vec<Captured>,
-    // Last, so that the signals stay blocked while the children above are ended.
+    // The last field, so that the signals stay blocked while the children above are killed.
     signals: Signals,
 }
 
 impl<'a> Supervisor<'a> {
-    /// Starts all processes of this machine, or calls all hosts. If one cannot be started, those before it
-    /// are ended again.
+    /// Starts all processes on this machine, or the agents of all hosts. If one process cannot be started,
+    /// those before it are killed.
     pub(super) fn start(spec: &'a JobSpec, plan: Plan, signals: Signals) -> Result<Self, LaunchError> {
         let pes_per_process = plan.settings.pes_per_process;
         let watch = LaunchError::system("watching the job (epoll)");
@@ -96,7 +95,7 @@ impl<'a> Supervisor<'a> {
             Ok(poller)
         });
         let poller = poller.map_err(watch)?;
-        // From other hosts all output comes through here.
+        // All output of other hosts passes through the launcher.
         let passes = (spec.tag_output || spec.machines.is_some()) && !spec.capture;
         let outlets = Outlets::start(passes, &poller).map_err(LaunchError::system("starting the output"))?;
         let processes = plan.program_of.len();
@@ -168,7 +167,7 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Where the two streams of a process end up, if they pass through the launcher.
+    /// The destinations of the two streams of a process, if they pass through the launcher.
     fn targets(&self) -> [Target; 2] {
         match self.spec.capture {
             true => [Target::Report; 2],
@@ -196,7 +195,7 @@ impl<'a> Supervisor<'a> {
         Ok(self.report())
     }
 
-    /// Takes note of a barrier in which processes begin to wait.
+    /// Records a barrier in which processes begin to wait.
     fn note_meeting(&mut self) {
         let number = self.server.meeting();
         if number != self.meeting.map(|(number, _)| number) {
@@ -205,7 +204,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Asks all processes what their PEs do, unless that is under way.
+    /// Asks all processes what their PEs do, unless an inquiry is in progress.
     fn inquire(&mut self, reason: String) {
         if self.inquiry.is_some() || self.ending != Ending::No {
             return;
@@ -215,22 +214,22 @@ impl<'a> Supervisor<'a> {
         for child in &mut self.children {
             child.look();
             if child.hears && !child.is_asked {
-                child.is_asked = child.tell(&line) == Told::Yes;
+                child.is_asked = child.send(&line) == Sent::Yes;
             }
         }
         self.finish_inquiry();
     }
 
-    /// Takes what a process tells of its PEs.
-    fn told(&mut self, process: usize, text: String) {
+    /// Records what a process reports about its PEs.
+    fn record_waits(&mut self, process: usize, text: String) {
         self.children[process].is_asked = false;
         if let Some(inquiry) = &mut self.inquiry {
-            inquiry.tell(process, text);
+            inquiry.record(process, text);
             self.finish_inquiry();
         }
     }
 
-    /// Says what the PEs do, if all processes have answered that were asked, or it is time.
+    /// Prints what the PEs do, when all processes that were asked have replied or the time limit is over.
     fn finish_inquiry(&mut self) {
         let Some(inquiry) = &self.inquiry else { return };
         let mut asked = self.children.iter().filter(|child| child.is_asked || child.is_unseen());
@@ -244,15 +243,15 @@ impl<'a> Supervisor<'a> {
             state: self.children[process].state(),
             stage: self.server.stage(process),
         });
-        // Written at once, so that the words of a PE do not come between.
+        // Written in one piece, so that output of a PE does not interrupt it.
         let text = inquiry.text(known);
-        self.outlets.say(&text, &self.poller);
+        self.outlets.print(&text, &self.poller);
         self.inquiry = None;
     }
 
-    /// Passes on what the processes have left in their pipes, and waits until all is written. After a job
-    /// that went well it waits for as long as the reader likes, within the time that the job was given; after
-    /// any other, and after a signal, as long as the reader takes something.
+    /// Forwards the data that the processes have left in their pipes, and waits until all is written. After a
+    /// successful job it waits for the reader without a limit of its own, within the time-out of the job;
+    /// after a failed job, and after a signal, it waits only while the reader makes progress.
     fn drain(&mut self, mut found: Vec<Source>) -> Result<(), LaunchError> {
         self.children.iter_mut().flat_map(Child::streams).for_each(Stream::limit_to_present);
         self.outlets.begin_patience();
@@ -265,7 +264,8 @@ impl<'a> Supervisor<'a> {
                 left |= self.children[process].streams().next().is_some();
             }
             if !left && self.outlets.are_done() {
-                // A failure leaves nothing to write either, and may have come since the last bell.
+                // After a failure nothing is left to write either, and it may have occurred since the last
+                // wake-up.
                 self.look_at_outlets();
                 return Ok(());
             }
@@ -345,10 +345,10 @@ impl<'a> Supervisor<'a> {
             Source::Pmi(process) => self.serve(process),
             Source::Stdout(process) | Source::Stderr(process) => self.pass_output(process, source),
             Source::Exit(process) => self.exit(process),
-            Source::Host(host) => self.hear_host(host),
-            // The mail is sent at the end of each round.
+            Source::Host(host) => self.read_host(host),
+            // The queued frames are sent at the end of each round.
             Source::HostRoom(_) => {}
-            Source::Complaint(host) => self.hear_complaint(host),
+            Source::ShellErrors(host) => self.read_shell_errors(host),
             Source::ShellExit(host) => self.end_of_shell(host),
             Source::Input | Source::Room => {
                 let step = if source == Source::Room { Input::write } else { Input::read };
@@ -359,7 +359,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// A first signal ends the job; a second one does not wait for the grace of the PEs.
+    /// A first signal ends the job; a second one skips the grace period of the PEs.
     fn interrupt(&mut self, signal: i32) {
         self.is_hurried = self.ending != Ending::No;
         match self.ending {
@@ -369,9 +369,9 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Goes on reading what had to wait for a writer; ends the job if one has failed.
+    /// Resumes streams that were paused because a writer was full; ends the job if a writer has failed.
     fn look_at_outlets(&mut self) {
-        if let Some((outlet, error)) = self.outlets.hear() {
+        if let Some((outlet, error)) = self.outlets.clear_events() {
             self.fail(Failure::output(outlet, &error));
         }
         for process in 0..self.children.len() {
@@ -381,7 +381,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Passes on what a process has written. While the writer has no room, the pipe is not watched.
+    /// Forwards what a process has written. While the writer has no room, the pipe is not watched.
     fn pass_output(&mut self, process: usize, source: Source) {
         let child = &mut self.children[process];
         let stream = if source == Source::Stdout(process) { &mut child.stdout } else { &mut child.stderr };
@@ -392,7 +392,7 @@ impl<'a> Supervisor<'a> {
         if let Some(pipe) = pipe.filter(|_| pauses && !stream.is_paused) {
             self.poller.remove(pipe);
         }
-        // A stream that cannot be watched again is closed.
+        // If the stream cannot be watched again, it is closed.
         let resumes = stream.is_paused && reading == Reading::Open;
         let lost = pipe.is_some_and(|pipe| resumes && self.poller.add(source, pipe).is_err());
         stream.is_paused = pauses;
@@ -414,7 +414,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Answers what a process of this machine has sent.
+    /// Handles the PMI requests of a process of this machine.
     fn serve(&mut self, process: usize) {
         let mut bytes = [0_u8; 4096];
         loop {
@@ -436,7 +436,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Answers these bytes of a process; false if they are not PMI-1.
+    /// Handles these bytes of a process; false if they are not PMI-1.
     fn serve_bytes(&mut self, process: usize, bytes: &[u8]) -> bool {
         let fits = self.children[process].lines.push(bytes);
         while let Some(line) = self.children[process].lines.pop() {
@@ -454,7 +454,7 @@ impl<'a> Supervisor<'a> {
             Event::Served => {}
             Event::Joined => self.join(),
             Event::Hears => self.children[process].hears = true,
-            Event::Waits(text) => self.told(process, text),
+            Event::Waits(text) => self.record_waits(process, text),
             Event::Note(text) => self.children[process].note = Some(text),
             Event::Abort { status: 0, .. } => self.end(),
             Event::Abort { status, pe, message } => {
@@ -465,8 +465,8 @@ impl<'a> Supervisor<'a> {
             Event::Broken => self.fail_process(process, Cause::Protocol, None),
         }
         for (to, answer) in answers {
-            // If it is gone, its end is about to be noticed.
-            if self.children[to].tell(&answer.line()) == Told::Full {
+            // If the process is gone, the loop is about to notice its end.
+            if self.children[to].send(&answer.line()) == Sent::Full {
                 self.fail_process(to, Cause::Protocol, None);
             }
         }
@@ -478,14 +478,14 @@ impl<'a> Supervisor<'a> {
         let stranger = |process: &usize| {
             !self.children[*process].is_running() && self.server.stage(*process) == Stage::Outside
         };
-        // While processes are still being started, those to come count as running.
+        // While processes are being started, those that are not started yet count as running.
         if let Some(process) = (0..self.children.len()).find(stranger) {
             self.fail_process(process, Cause::NotJoined, None);
         }
     }
 
     fn exit(&mut self, process: usize) {
-        // Its last words first: they may have come after the events of this round were collected.
+        // Its last messages come first: they may have arrived after the events of this round were collected.
         self.serve(process);
         let Some(started) = self.children[process].process() else { return };
         let Some(end) = started.reap() else { return };
@@ -493,7 +493,7 @@ impl<'a> Supervisor<'a> {
         self.ended(process, end);
     }
 
-    /// Judges how a process has ended.
+    /// Decides whether the end of a process is a failure.
     fn ended(&mut self, process: usize, end: End) {
         if end == End::Signal(libc::SIGPIPE)
             && let Some(outlet) = outlet_without_reader()
@@ -501,7 +501,7 @@ impl<'a> Supervisor<'a> {
             return self.fail(Failure::output_closed(outlet));
         }
         let stage = self.server.stage(process);
-        // Other PEs still wait for it, so its status is the reason of the failure.
+        // Other PEs still wait for the process, so its status is the cause of the failure.
         let is_missed = self.server.is_missed(process);
         let cause = match end {
             End::Signal(signal) => Cause::Signal(signal),
@@ -523,7 +523,7 @@ impl<'a> Supervisor<'a> {
         self.fail_pes(&self.pes(process), process, cause, note);
     }
 
-    /// Fails because of some of the PEs of a process.
+    /// Records a failure of some of the PEs of a process.
     fn fail_pes(&mut self, pes: &Pes, process: usize, cause: Cause, note: Option<String>) {
         let failure = self.failure(pes, process, cause, note);
         self.fail(failure);
@@ -534,7 +534,7 @@ impl<'a> Supervisor<'a> {
         Failure::of(&name, self.children[process].pid(), cause, note)
     }
 
-    /// The host of a process, if that is not this machine.
+    /// The host of a process, unless it is this machine.
     fn host_of(&self, process: usize) -> Option<&str> {
         self.children[process].host().map(|host| &*self.hosts[host].name)
     }
@@ -565,7 +565,7 @@ impl<'a> Supervisor<'a> {
         self.children.iter().for_each(|child| child.signal(signal));
     }
 
-    /// When something is due even if nothing happens.
+    /// The time of the next action that is due without an event.
     fn deadline(&self) -> Option<Instant> {
         match self.ending {
             Ending::Asked(at) | Ending::Killed(at) => [Some(at), self.hosts_at()].into_iter().flatten().min(),
@@ -630,7 +630,7 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// A stream of the launcher, which is that of the PEs too, whose reader has gone.
+/// A stream of the launcher, which the PEs share, whose reader is gone.
 fn outlet_without_reader() -> Option<Outlet> {
     [Outlet::Stdout, Outlet::Stderr].into_iter().find(|outlet| outlet.has_lost_its_reader())
 }

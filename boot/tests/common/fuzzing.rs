@@ -1,27 +1,27 @@
-//! Fuzzing without a compiler of its own: examples, changed in many ways by a seed, are given to a function
-//! that must take everything.
+//! Fuzzing without an instrumenting compiler: inputs that are mutated from examples by a seed are passed to a
+//! function that must accept any input.
 //!
-//! The tests that use it run a few thousand inputs in the quick tier, and as many as `PELAGO_FUZZ_INPUTS`
-//! says (`cargo xtask test --deep`). A failure prints the seed of the input, by which `PELAGO_FUZZ_SEED`
-//! repeats that input alone. The ways to change an input are those of M. Zalewski's afl-fuzz: bits, bytes,
-//! numbers at the limits, blocks that are cut, doubled or taken from another example.
+//! The tests run a few thousand inputs in the quick tier, and `PELAGO_FUZZ_INPUTS` inputs in the deep tier
+//! (`cargo xtask test --deep`). A failure prints the seed of the input; `PELAGO_FUZZ_SEED` repeats that input
+//! alone. The mutations are those of M. Zalewski's afl-fuzz: flipped bits, bytes, boundary values, and blocks
+//! that are deleted, duplicated or spliced from another example.
 
 use std::ops::Range;
 
-/// Inputs of a test in the quick tier.
+/// The number of inputs of a test in the quick tier.
 const INPUTS: u64 = 20_000;
-/// Changes of one example, at most.
+/// The maximum number of mutations of one example.
 const CHANGES_MAX: usize = 8;
-/// Bytes of an input, at most.
+/// The maximum length of an input, in bytes.
 const BYTES_MAX: usize = 4096;
 
-/// Gives a function changed examples; a panic names the seed of the input.
+/// Passes mutated examples to a function; if it panics, the seed of the input is printed.
 #[allow(dead_code, reason = "one crate has only inputs that take long")]
 pub fn fuzz<E: AsRef<[u8]>>(examples: &[E], take: impl FnMut(&[u8])) {
     fuzz_with(1, examples, take);
 }
 
-/// The same, for inputs that take `cost` times as long as others: as many fewer of them.
+/// The same, for inputs that take `cost` times as long as others; the number of inputs is divided by `cost`.
 pub fn fuzz_with<E: AsRef<[u8]>>(cost: u64, examples: &[E], mut take: impl FnMut(&[u8])) {
     let seeds = seeds();
     let last = if seeds.end - seeds.start == 1 { seeds.end } else { (seeds.end / cost).max(INPUTS / cost) };
@@ -33,7 +33,7 @@ pub fn fuzz_with<E: AsRef<[u8]>>(cost: u64, examples: &[E], mut take: impl FnMut
     }
 }
 
-/// Numbers of the inputs.
+/// The seeds of the inputs.
 fn seeds() -> Range<u64> {
     let number = |name| std::env::var(name).ok().map(|text| text.parse().expect("a number"));
     match number("PELAGO_FUZZ_SEED") {
@@ -42,7 +42,7 @@ fn seeds() -> Range<u64> {
     }
 }
 
-/// Says which input it was, when it is dropped by a panic.
+/// Prints the input when it is dropped by a panic.
 struct Said<'a> {
     seed: u64,
     input: &'a [u8],
@@ -55,11 +55,11 @@ impl Drop for Said<'_> {
     }
 }
 
-/// Numbers that look random: splitmix64 (Steele, Lea, Flood 2014).
+/// Pseudo-random numbers: splitmix64 (Steele, Lea, Flood 2014).
 pub struct Dice(pub u64);
 
 impl Dice {
-    /// Any number.
+    /// A number of 64 bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -67,12 +67,12 @@ impl Dice {
         mixed ^ mixed >> 31
     }
 
-    /// Below `limit`; 0 if that is 0.
+    /// A number below `limit`; 0 if `limit` is 0.
     pub fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit.max(1) as u64) as usize
     }
 
-    /// One of several things.
+    /// A random element of a slice.
     pub fn pick<'a, T>(&mut self, things: &'a [T]) -> &'a T {
         &things[self.below(things.len())]
     }
@@ -105,7 +105,7 @@ impl Dice {
                 input.splice(block, other[from..].iter().copied().take(length));
             }
             7 => {
-                // A number at a limit, in binary.
+                // A boundary value, in binary.
                 let limits =
                     [0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0xffff, 1 << 31, 1 << 48, u64::MAX >> 1, u64::MAX];
                 let bytes = self.pick(&limits).to_le_bytes();
@@ -114,7 +114,7 @@ impl Dice {
                 input.splice(at..end, bytes[..width].iter().copied());
             }
             _ => {
-                // A number at a limit, in digits.
+                // A boundary value, in digits.
                 let words = [
                     "0",
                     "-1",

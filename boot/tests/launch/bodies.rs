@@ -1,6 +1,6 @@
-//! What the PEs of the tests do: this test program again, told by `PELAGO_TEST_BODY` which body to run.
+//! The bodies of the PEs of the tests. A PE is this test program again; `PELAGO_TEST_BODY` selects the body.
 //!
-//! Invariant: every wait in a body is bounded, and its end tells by the exit status 99 that it was in vain.
+//! Invariant: every wait in a body is bounded; a wait that exceeds its limit ends the PE with exit status 99.
 
 use std::io::Write;
 use std::process::exit;
@@ -10,9 +10,9 @@ use pelago_boot::{BootError, Job, JobSpec, Launcher, Settings, launch};
 use rustix::event::{Timespec, poll};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-/// The variables by which a body that is itself a launcher learns what to launch.
+/// The variables that tell a body which is itself a launcher what to launch.
 pub const LAUNCH_N: &str = "LAUNCH_N";
-/// Program and arguments, one a line.
+/// Program and arguments, one per line.
 pub const LAUNCH_PROGRAM: &str = "LAUNCH_PROGRAM";
 
 /// Runs the body that the environment names, and ends the process; returns at once in the test process
@@ -39,7 +39,7 @@ pub fn run_if_asked() {
     exit(0)
 }
 
-/// Bodies that have joined.
+/// Bodies that run after joining.
 fn in_job(body: &str, job: Job) {
     let one = job.rank() == 1;
     if body == "stubborn" {
@@ -94,7 +94,7 @@ fn in_job(body: &str, job: Job) {
     block()
 }
 
-/// Everything that a PE can say to the others through the launcher.
+/// All exchanges between PEs through the launcher.
 fn exchange(settings: &Settings) {
     let job = Job::join(settings).unwrap();
     let (me, n) = (job.rank(), job.size());
@@ -116,7 +116,7 @@ fn exchange(settings: &Settings) {
     say(&format!("PE {me} of {n} has seen all under {launcher:?}"));
 }
 
-/// Values that no single message of PMI-1 holds, in two rounds.
+/// Values that exceed a single message of PMI-1, in two rounds.
 fn large(job: &Job) {
     let (me, n) = (job.rank(), job.size());
     let value = |pe: usize| (0..100_000 + pe).map(|i| (i * (pe + 3) / 16) as u8).collect::<Vec<_>>();
@@ -144,7 +144,7 @@ fn in_vain(job: &Job) -> ! {
     exit(6)
 }
 
-/// `launch` in a process of its own, so that a test can kill it.
+/// Calls `launch` in a separate process, which a test can kill.
 fn nested_launcher() -> i32 {
     let text = std::env::var(LAUNCH_PROGRAM).unwrap();
     let mut words = text.lines();
@@ -153,7 +153,7 @@ fn nested_launcher() -> i32 {
     spec.env = vec![("PELAGO_TEST_BODY".into(), "watch".into())];
     spec.tag_output = true;
     spec.timeout = Some(Duration::from_secs(60));
-    // The harness has left a line unfinished.
+    // The test harness has left an incomplete line.
     say("launching");
     mask_signals(libc::SIG_UNBLOCK);
     let report = launch(&spec).unwrap();
@@ -163,9 +163,9 @@ fn nested_launcher() -> i32 {
     report.status
 }
 
-/// Blocks SIGINT and SIGTERM in this thread, or lets them through. A launcher has one thread, but this test
-/// program has another, to which the system would give the signals: so the test starts it with the signals
-/// blocked in all threads, and the thread that launches lets them through, as they are in a launcher.
+/// Blocks or unblocks SIGINT and SIGTERM in this thread. A launcher has one thread, but this test program has
+/// another one, to which the system could deliver the signals. So the test starts it with the signals blocked
+/// in all threads, and only the thread that launches unblocks them.
 pub fn mask_signals(how: i32) {
     let mut set = std::mem::MaybeUninit::uninit();
     // SAFETY: `sigemptyset` initialises the set, and the calls are async-signal-safe.
@@ -177,14 +177,14 @@ pub fn mask_signals(how: i32) {
     }
 }
 
-/// Writes a line of its own: the test harness has been writing to the same stream.
+/// Writes a separate line, because the test harness writes to the same stream.
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("\n{text}\n").as_bytes()).unwrap();
     out.flush().unwrap();
 }
 
-/// Waits to be ended by the launcher.
+/// Waits until the launcher kills this process.
 fn block() -> ! {
     rest(Duration::from_secs(60));
     eprintln!("waited in vain for the launcher to end this PE");

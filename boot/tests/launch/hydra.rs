@@ -1,10 +1,10 @@
-//! The same PEs under MPICH's launcher, from which nothing of ours is inherited.
+//! The same PEs under MPICH's launcher.
 
 use std::process::Command;
 
 use super::this_program;
 
-/// Runs `mpiexec.hydra -n 4` on this program; gives its status and both its streams.
+/// Runs `mpiexec.hydra -n 4` on this program; returns its status and the text of both streams.
 fn hydra(body: &str) -> (bool, String) {
     let (program, args) = this_program();
     let mut command = Command::new("mpiexec.hydra");
@@ -27,6 +27,6 @@ fn pes_exchange_values_under_hydra() {
 #[test]
 fn an_abort_ends_the_job_under_hydra() {
     let (success, text) = hydra("abort");
-    // Hydra may drop what the PE wrote just before, so its words cannot be relied upon here.
+    // Hydra may drop the last output of the PE, so the test does not check it.
     assert!(!success, "{text}");
 }

@@ -1,4 +1,4 @@
-//! The launcher and the PEs it starts, as real processes.
+//! Tests of the launcher with PEs that are real processes.
 
 mod bodies;
 #[cfg(feature = "full")]
@@ -15,13 +15,13 @@ use std::time::Duration;
 
 use pelago_boot::{Cause, JobReport, JobSpec, LaunchError, cpus, launch};
 
-/// The test that is not one: the way by which this program, started again as a PE, comes to its body.
+/// Not a test: the entry point of this program when it is started again as a PE.
 #[test]
 fn pe() {
     bodies::run_if_asked();
 }
 
-/// This program with the arguments that lead it to its body.
+/// This program with the arguments that select the entry point of PEs.
 fn this_program() -> (PathBuf, Vec<OsString>) {
     let args = ["pe", "--exact", "--nocapture", "--test-threads=1"];
     (std::env::current_exe().unwrap(), args.map(OsString::from).to_vec())
@@ -34,7 +34,7 @@ fn pes(n: usize, body: &str) -> JobSpec {
     JobSpec { args, env, capture: true, timeout: Some(Duration::from_secs(60)), ..JobSpec::new(n, program) }
 }
 
-/// `n` PEs that run a line of shell.
+/// `n` PEs that run a line of shell code.
 fn shells(n: usize, line: &str) -> JobSpec {
     let args = vec!["-c".into(), line.into()];
     JobSpec { args, capture: true, timeout: Some(Duration::from_secs(60)), ..JobSpec::new(n, "/bin/sh") }
@@ -44,7 +44,8 @@ fn run(spec: &JobSpec) -> JobReport {
     launch(spec).unwrap()
 }
 
-/// Runs a job that fails; gives the report after checking that there is one failure and nothing is left.
+/// Runs a job that fails; returns the report after checking that it has one failure and that no process is
+/// left.
 fn fails(spec: &JobSpec, status: i32, pe: Option<usize>, cause: Cause, text: &str) -> JobReport {
     let report = run(spec);
     let [failure] = &report.failures[..] else { panic!("not one failure: {report:#?}") };
@@ -56,7 +57,7 @@ fn fails(spec: &JobSpec, status: i32, pe: Option<usize>, cause: Cause, text: &st
     report
 }
 
-/// The processes that said their number.
+/// The processes that have printed their process id.
 fn pids(report: &JobReport) -> Vec<rustix::process::Pid> {
     let lines = report.output.iter().flat_map(|output| output.stdout.lines());
     let numbers = lines.filter_map(|line| line.strip_prefix("pid ")?.parse().ok());
@@ -138,7 +139,7 @@ fn a_pe_can_end_the_job() {
     assert_eq!((report.status, &report.failures[..]), (0, &[][..]), "{report:#?}");
 }
 
-/// Two PEs a process, and twice as many PEs.
+/// Two PEs per process, and twice as many PEs.
 fn twice(spec: JobSpec) -> JobSpec {
     let mut env = spec.env;
     env.push(("PELAGO_PES_PER_PROCESS".into(), "2".into()));

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use super::orphans::{assert_ended, handles};
 use super::this_program;
 
-/// `mpirun.openmpi` for `n` processes, as root or not, on however few processors.
+/// `mpirun.openmpi` for `n` processes, as root or not, with any number of processors.
 fn mpirun(n: usize) -> Command {
     let mut command = Command::new("mpirun.openmpi");
     command.args(["--allow-run-as-root", "--oversubscribe", "-n", &n.to_string()]);
@@ -15,20 +15,20 @@ fn mpirun(n: usize) -> Command {
     command
 }
 
-/// Ends a command line by this program, which runs a body.
+/// Appends this program, which runs a body, to a command line.
 fn of_body<'a>(command: &'a mut Command, body: &str) -> &'a mut Command {
     let (program, args) = this_program();
     command.env("PELAGO_TEST_BODY", body).arg(program).args(args)
 }
 
-/// Runs a command to its end; gives its status and both its streams.
+/// Runs a command to its end; returns its status and the text of both streams.
 fn end(command: &mut Command) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = command.output().expect("mpirun.openmpi (openmpi-bin) runs");
     let text = [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     (status.code(), text.concat())
 }
 
-/// Runs `n` PEs of a body that ends well, and finds a line of each PE.
+/// Runs `n` PEs of a body that succeeds, and checks that each PE has printed a line.
 fn assert_lines(n: usize, body: &str, words: &str) {
     let (status, text) = end(of_body(&mut mpirun(n), body));
     assert_eq!(status, Some(0), "{text}");
@@ -55,7 +55,7 @@ fn an_abort_ends_the_job_with_its_status() {
     let (status, text) = end(of_body(&mut mpirun(3), "abort"));
     assert_eq!(status, Some(7), "{text}");
     assert!(text.contains("PE 1: had enough"), "{text}");
-    // A PE that ended so without asking for it would fail the job.
+    // If a PE had ended like this by an error, the job would have failed.
     let (status, text) = end(of_body(&mut mpirun(3), "abort-0"));
     assert_eq!(status, Some(0), "{text}");
 }
@@ -96,7 +96,7 @@ fn a_library_that_is_not_there_is_named() {
 
 #[test]
 fn pes_notice_that_mpirun_was_killed() {
-    // What it leaves behind, as it cannot clean up.
+    // The files that mpirun leaves behind, because it cannot clean up after SIGKILL.
     let folder = std::env::temp_dir().join(format!("pelago-mpirun-{}", std::process::id()));
     fs::create_dir(&folder).unwrap();
     let mut command = mpirun(2);
@@ -104,7 +104,7 @@ fn pes_notice_that_mpirun_was_killed() {
     let mut child = of_body(&mut command, "watch").spawn().expect("mpirun.openmpi (openmpi-bin) runs");
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let handles = handles(2, &mut stdout);
-    // They have passed the barrier, so that only their watching ends them.
+    // The PEs have passed the barrier, so they end only because they check whether the launcher is gone.
     let watching = stdout.lines().map_while(Result::ok).filter(|line| line == "watching");
     assert_eq!(watching.take(2).count(), 2, "mpirun ended before its PEs");
     child.kill().unwrap();

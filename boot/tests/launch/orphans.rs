@@ -1,4 +1,4 @@
-//! What is left when a launcher ends: nothing, however it ended.
+//! No process is left when a launcher ends, however it ends.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,7 +14,7 @@ use super::{run, shells, this_program};
 /// How long a process may take to end before a test fails.
 const LIMIT: Timespec = Timespec { tv_sec: 60, tv_nsec: 0 };
 
-/// A launcher in a process of its own, with `n` PEs of `program`.
+/// A launcher in a separate process, with `n` PEs of `program`.
 fn launcher(n: usize, program: &[&str], input: Stdio) -> (Child, BufReader<ChildStdout>) {
     let (this, args) = this_program();
     let mut command = Command::new(this);
@@ -22,8 +22,8 @@ fn launcher(n: usize, program: &[&str], input: Stdio) -> (Child, BufReader<Child
     command.env(LAUNCH_N, n.to_string()).env(LAUNCH_PROGRAM, program.join("\n"));
     let block = || {
         mask_signals(libc::SIG_BLOCK);
-        // A shell lets what it starts in the background ignore SIGINT, and so would the launcher.
-        // SAFETY: the default action installs no handler.
+        // A shell makes its background processes ignore SIGINT, and the launcher would inherit that. SAFETY:
+        // the default action installs no handler.
         unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
         Ok(())
     };
@@ -34,7 +34,7 @@ fn launcher(n: usize, program: &[&str], input: Stdio) -> (Child, BufReader<Child
     (child, stdout)
 }
 
-/// Handles to the `n` PEs, once each has said which process it is.
+/// Handles to the `n` PEs, after each has printed its process id.
 pub fn handles(n: usize, stdout: &mut BufReader<ChildStdout>) -> Vec<OwnedFd> {
     let mut handles = Vec::new();
     let mut line = String::new();
@@ -55,7 +55,7 @@ pub fn assert_ended(handle: impl AsFd, what: &str) {
     assert_eq!(ready, 1, "{what} is still alive after {} s", LIMIT.tv_sec);
 }
 
-/// Waits for the end of a launcher; gives its status and what it wrote to standard error.
+/// Waits for the end of a launcher; returns its status and its standard error.
 fn end(mut child: Child) -> (Option<i32>, String) {
     let pid = Pid::from_raw(child.id().cast_signed()).unwrap();
     assert_ended(pidfd_open(pid, PidfdFlags::empty()).unwrap(), "the launcher");
@@ -68,7 +68,7 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(child.id().cast_signed()).unwrap(), signal).unwrap();
 }
 
-/// A PE that is the child of a shell: the command line.
+/// The command line of a PE that is the child of a shell.
 fn below_a_shell() -> Vec<String> {
     let (program, args) = this_program();
     let mut line =
@@ -118,7 +118,7 @@ fn processes_in_the_background_end_with_their_pe() {
     assert_eq!(report.status, 0, "{report:#?}");
     for output in &report.output {
         let pid = Pid::from_raw(output.stdout.trim().parse().unwrap()).unwrap();
-        // If there is no such process any more, it has ended.
+        // If the process does not exist any more, it has ended.
         if let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) {
             assert_ended(handle, "a process in the background of a PE");
         }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output, id};
 
-/// A folder that every user can enter; gone with all that is in it at the drop.
+/// A folder that every user can enter; dropping it deletes it with its contents.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -15,7 +15,7 @@ impl Drop for Folder {
     }
 }
 
-/// How the set-user-id copy ends that user 65534 runs with this variable.
+/// The result of the set-user-id copy when user 65534 runs it with this variable.
 fn run_with(variable: &str) -> Output {
     let folder = Folder(std::env::temp_dir().join(format!("pelago-set-user-id-{}-{variable}", id())));
     fs::create_dir(&folder.0).unwrap();

@@ -1,5 +1,5 @@
-//! `pelago info --collectives`: the algorithms of collective operations, and which are chosen at present.
-//! Invariant: all of it is asked of the runtime's own table and chooser; nothing is repeated here.
+//! `pelago info --collectives`: the algorithms of collective operations, and the present choices. Invariant:
+//! all information comes from the runtime's own table and selection; nothing is duplicated here.
 
 use std::fmt::Write;
 
@@ -13,17 +13,17 @@ use serde::Serialize;
 
 use pelago_bench::Table;
 
-/// Bytes of the blocks that choices are shown for.
+/// The block sizes in bytes for which choices are shown.
 const SIZES: [usize; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
 
-/// All that there is to say.
+/// The report.
 #[derive(Serialize)]
 pub struct Report {
     pes: usize,
-    /// Whether blocking operations between PEs of one node take direct forms.
+    /// Whether blocking operations between PEs of one node use direct forms.
     direct_on_a_node: bool,
     deterministic: bool,
-    /// For teams on one node, sums of doubles.
+    /// The choices for teams on one node, for sums of doubles.
     chosen: Vec<Chosen>,
     algorithms: Vec<Row>,
 }
@@ -35,7 +35,7 @@ struct Chosen {
     algorithm: &'static str,
     radix: usize,
     segment_bytes: usize,
-    /// Who has chosen it.
+    /// The source of the choice.
     by: &'static str,
 }
 
@@ -52,16 +52,17 @@ struct Row {
 
 #[derive(Serialize)]
 struct Restriction {
-    /// What it cannot do, as far as it was tried.
+    /// The shapes that it does not support, among those that were tried.
     shape: &'static str,
     reason: &'static str,
 }
 
 impl Report {
-    /// For teams of so many PEs, with these settings.
+    /// Gathers the report for teams of `pes` PEs, with these settings.
     ///
     /// # Errors
-    /// If the settings name what does not exist, or the tuning file is not right.
+    /// If the settings name an operation or algorithm that does not exist, or if the tuning file is not
+    /// valid.
     pub fn gather(pes: usize, settings: &Settings) -> anyhow::Result<Self> {
         let preferences = preferences(settings)?;
         let sizes = |operation| if operation == Operation::Barrier { &SIZES[..1] } else { &SIZES[..] };
@@ -78,7 +79,7 @@ impl Report {
         })
     }
 
-    /// For people.
+    /// The report as text.
     pub fn text(&self) -> String {
         let form = match self.direct_on_a_node {
             true => {
@@ -184,7 +185,7 @@ fn row(algorithm: &'static Algorithm) -> Row {
     Row { operation: operation.name(), name, summary, source, fold, graph, cannot: restrictions(algorithm) }
 }
 
-/// What an algorithm cannot do, of what is typical.
+/// The typical shapes that an algorithm does not support.
 fn restrictions(algorithm: &Algorithm) -> Vec<Restriction> {
     let plain = |n| Shape::new(algorithm.operation, 0, n, 4, 8);
     let of = |blocks| Shape { blocks, ..plain(8) };

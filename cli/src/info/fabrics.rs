@@ -1,7 +1,7 @@
-//! `pelago info --fabrics`: which fabric a job of several nodes takes and why, where the provider `tcp`
-//! listens, and what libfabric offers on this machine and which of it serves.
-//! Invariant: libfabric is asked, by the survey of the provider, and judged by the settings as a job reads
-//! them; nothing is known here about any of its providers.
+//! `pelago info --fabrics`: the fabric that a job of several nodes uses and the reason, the addresses at
+//! which the provider `tcp` listens, and the offers of libfabric on this machine, with the usable ones.
+//! Invariant: the survey of the provider `ofi` queries libfabric, and the settings apply as in a job; this
+//! file has no knowledge about providers of libfabric.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use pelago_bench::Table;
 
-/// All that there is to say.
+/// The report.
 #[derive(Serialize)]
 pub struct Report {
     /// The fabric between nodes under these settings, and the reason.
@@ -21,13 +21,13 @@ pub struct Report {
     tcp: Vec<String>,
     /// Whether it encrypts.
     tcp_encrypts: bool,
-    /// The library, unless it is not there.
+    /// The library, if it was found.
     libfabric: Option<Loaded>,
-    /// Why there is nothing below.
+    /// Why there are no offers.
     obstacle: Option<String>,
-    /// The offers: first what a job takes.
+    /// The offers; the first one is the one that a job uses.
     offers: Vec<Row>,
-    /// Providers that the settings name, and that offer nothing here.
+    /// Providers that the settings name, but that make no offer here.
     absent: Vec<String>,
 }
 
@@ -46,14 +46,14 @@ struct Row {
     domain: String,
     fabric: String,
     address: Option<String>,
-    /// Bytes that a put can carry whose source is free at once.
+    /// The inject size in bytes.
     inject_bytes: usize,
-    /// Why not, or what else there is to know.
+    /// Why the offer is not usable, and other remarks.
     remarks: Vec<String>,
 }
 
 impl Report {
-    /// Asks the libfabric that the settings name.
+    /// Queries the libfabric that the settings name.
     pub fn gather(settings: &Settings) -> Report {
         let fast = match settings.fabric {
             FabricKind::Auto => pelago::fabric::fast_choice(settings),
@@ -82,7 +82,7 @@ impl Report {
         }
     }
 
-    /// The report for people.
+    /// The report as text.
     pub fn text(&self) -> String {
         let library = match &self.libfabric {
             Some(Loaded { version, path }) => format!("{version}, {path}"),
@@ -136,7 +136,8 @@ fn survey(choice: &Choice) -> Result<Survey, OfiError> {
     Survey::of(Library::open(choice.library.as_deref())?, choice)
 }
 
-/// What is used, where `fast` says whether libfabric serves on a fast network; `None` if there is none.
+/// The fabric that is used. `fast` tells whether libfabric is usable on a fast network; `None` if there is no
+/// fast network.
 fn used(settings: &Settings, fast: Option<bool>) -> String {
     let asked = match settings.fabric {
         FabricKind::Provider(name) => format!("PELAGO_FABRIC={name}"),
@@ -242,7 +243,7 @@ mod tests {
         assert!(text.contains(says) && text.contains("different nodes: PELAGO_TCP_ENCRYPT=on"), "{text}");
     }
 
-    /// Holds on machines with libfabric and on those without.
+    /// This test passes on machines with libfabric and on those without.
     #[test]
     fn offers_stand_in_columns_the_chosen_one_first() {
         let report = report(&[]);

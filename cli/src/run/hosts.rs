@@ -10,27 +10,27 @@ use pelago_boot::{HostSlots, Machines, RemoteShell, hosts_of_file, hosts_of_list
 /// The setting that names the remote shell.
 const LAUNCH_AGENT: &str = "PELAGO_LAUNCH_AGENT";
 
-/// Where to start, and how to get there.
+/// The hosts and the remote shell.
 #[derive(Args)]
 pub struct Hosts {
-    /// Hosts, each with the number of its PEs (1 without a number): a:2,b:2. They are filled in this order,
-    /// to the last slot if there is no -n
+    /// Hosts, each with its number of PEs (default 1): a:2,b:2. They are filled in this order, to the last
+    /// slot without -n
     #[arg(long, value_name = "LIST", conflicts_with = "hostfile")]
     hosts: Option<String>,
-    /// A file with a host a line: `a`, `a:2` or `a slots=2`; # begins a comment
+    /// A file with one host per line: `a`, `a:2` or `a slots=2`; # begins a comment
     #[arg(long, value_name = "FILE")]
     hostfile: Option<PathBuf>,
-    /// The command that reaches hosts, with its options, in place of ssh: it is given the host, then a
-    /// command to run there (PELAGO_LAUNCH_AGENT)
+    /// The remote shell in place of ssh, with its options: its further arguments are the host and a command
+    /// to run there (PELAGO_LAUNCH_AGENT)
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     launch_agent: Option<String>,
-    /// Where pelago is on the hosts, if not at the path that this command has
+    /// Path of pelago on the hosts; default: the path of this command
     #[arg(long, value_name = "PATH")]
     agent_path: Option<OsString>,
 }
 
 impl Hosts {
-    /// The hosts to start on; `None` is this machine.
+    /// The hosts of the job; `None`: this machine.
     pub fn machines(&self) -> anyhow::Result<Option<Machines>> {
         let variable = |name: &str| std::env::var(name).ok();
         let (hosts, is_slurm) = match (&self.hosts, &self.hostfile) {
@@ -54,7 +54,7 @@ impl Hosts {
     }
 }
 
-/// The remote shell: the command that was given, or the usual one.
+/// The remote shell: the given command, or the default.
 fn remote_shell(given: Option<&str>, is_slurm: bool) -> anyhow::Result<RemoteShell> {
     Ok(match given.map(str::trim) {
         Some("") => bail!("the command of --launch-agent is empty; it is one such as \"ssh -p 2222\""),
@@ -66,7 +66,7 @@ fn remote_shell(given: Option<&str>, is_slurm: bool) -> anyhow::Result<RemoteShe
     })
 }
 
-/// The PEs that fit onto hosts.
+/// The number of slots of the hosts.
 pub fn slots(machines: &Machines) -> usize {
     machines.hosts.iter().map(|HostSlots { slots, .. }| slots).sum()
 }

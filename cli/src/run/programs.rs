@@ -1,4 +1,4 @@
-//! The programs of a job: the words of the command line, taken apart at the word that stands between them.
+//! The programs of a job: the arguments of the command line, split at the separator.
 
 use std::ffi::{OsStr, OsString};
 
@@ -8,7 +8,7 @@ use clap::{Args, FromArgMatches};
 use super::{number_of_pes, option_suggestion, variable};
 use crate::app;
 
-/// The words of one program, with the number of its PEs.
+/// One program with its arguments and its number of PEs.
 pub struct Part {
     pub n: Option<usize>,
     pub env: Vec<(String, String)>,
@@ -28,7 +28,7 @@ struct Further {
     words: Vec<OsString>,
 }
 
-/// Takes the words apart; the first program has the options of the job.
+/// Splits the arguments; the first program has the options of the job.
 pub fn parts(n: Option<usize>, words: Vec<OsString>, separator: &OsStr) -> anyhow::Result<Vec<Part>> {
     let mut pieces = words.split(|word| word == separator);
     let first = pieces.next().unwrap_or_default().to_vec();
@@ -52,7 +52,7 @@ fn further(words: &[OsString]) -> Result<Part, String> {
     let command =
         Further::augment_args(clap::Command::new("run").no_binary_name(true).disable_help_flag(true));
     let parsed = command.try_get_matches_from(words).and_then(|matches| Further::from_arg_matches(&matches));
-    // The message of clap begins with `error: ` and goes on with help that is not this command's.
+    // The message of clap begins with `error: ` and ends with help that does not apply to this command.
     let parsed = parsed.map_err(|error| {
         let text = error.to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text);
@@ -61,7 +61,7 @@ fn further(words: &[OsString]) -> Result<Part, String> {
     parsed.map(|Further { n, env, words }| Part { n: Some(n), env, words })
 }
 
-/// The program and the arguments to start: a built-in application is this command again.
+/// The program and the arguments to start; a built-in application is started as `pelago app`.
 pub fn start_of(words: &[OsString]) -> anyhow::Result<(OsString, Vec<OsString>)> {
     let named = words.split_first().filter(|(program, _)| !program.is_empty());
     let (program, args) = named.context("no program was named")?;

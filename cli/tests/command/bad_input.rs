@@ -1,5 +1,5 @@
-//! What the command refuses: one message that says what is wrong and what would be right, a status other than
-//! 0, no output, and nothing left.
+//! Invalid input: the command prints one message with the mistake and the remedy, exits with a status other
+//! than 0, has no output, and leaves nothing behind.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -9,13 +9,13 @@ use pelago_boot::{SettingKind, settings_table};
 
 use super::process::{Ended, Started, run_with};
 
-/// The exit status of what is refused before anything runs, or by all PEs alike.
+/// The exit status if the input is refused before a process starts, or by all PEs.
 const USAGE: i32 = 2;
-/// By what the first line of a message begins: whoever speaks says who it is.
+/// The possible starts of a message: each names its origin.
 const SPEAKERS: [&str; 7] =
     ["pelago run: ", "pelago app: ", "pelago info: ", "ft: ", "ring: ", "hello: ", "error: "];
 
-/// Runs the command and fails unless it is refused with one message that has all these parts.
+/// Checks that the command is refused with one message that contains all these parts.
 fn refused(args: &[&str], variables: &[(&str, &str)], parts: &[&str]) {
     let ended = run_with(args, variables);
     assert_one_message(&ended, USAGE, &format!("{variables:?} {args:?}"), parts);
@@ -269,7 +269,7 @@ fn heaps_that_cannot_be_mapped() {
     assert_one_message(&Started::new(limited).end(), 1, "a heap above the limit of the shell", &parts);
 }
 
-/// Without a size, heaps leave room below the limit of address space.
+/// Without a size, heaps leave space below the limit of the address space.
 #[test]
 fn heaps_fit_the_limit_of_the_shell() {
     for kib in ["1500000", "4000000"] {

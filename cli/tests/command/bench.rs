@@ -1,5 +1,5 @@
-//! The benchmarks as a user starts them: for a moment only, as it is the form that is tested and not the
-//! figures.
+//! The benchmarks as a user starts them, for a short time only, because the tests check the form of the
+//! output and not the measurements.
 
 use std::fs;
 

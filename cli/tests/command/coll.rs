@@ -1,4 +1,4 @@
-//! `pelago coll`: the algorithms of collective operations, listed, drawn and checked.
+//! `pelago coll`: lists, draws and checks the algorithms of collective operations.
 
 use super::process::run;
 use serde_json::Value;

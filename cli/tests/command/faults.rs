@@ -1,4 +1,4 @@
-//! Jobs that end before their time: each ends as a whole, at once, and says in one line who was at fault.
+//! Jobs that end early: all processes end at once, and one line names the PE that failed.
 
 use std::process::Command;
 
@@ -6,16 +6,16 @@ use rustix::process::{Signal, kill_process};
 
 use super::process::{Ended, Started, pelago, run, run_with};
 
-/// A computation long enough to be interrupted in its midst, on four PEs.
+/// A computation on four PEs that is long enough to be interrupted.
 const LONG: [&str; 6] = ["run", "-n", "4", "ft", "--class", "B"];
 
-/// Runs two PEs of a line of shell in which `$THIS` is the command under test.
+/// Runs two PEs of a line of shell code in which `$THIS` is the command under test.
 fn shells(options: &[&str], line: &str, variables: &[(&str, &str)]) -> Ended {
     let words = [&["run", "-n", "2"], options, &["sh", "-c", line]].concat();
     run_with(&words, &[&[("THIS", env!("CARGO_BIN_EXE_pelago"))], variables].concat())
 }
 
-/// Fails unless the job ended with this status, this one line and no result.
+/// Checks that the job ended with this status, this one line and no result.
 fn assert_failed(ended: &Ended, status: i32, message: &str) {
     assert_eq!((ended.status, ended.stderr.as_str()), (status, &*format!("pelago run: {message}\n")));
     assert_eq!(ended.stdout, "");
@@ -117,7 +117,7 @@ fn the_status_of_a_program_is_that_of_the_job() {
     assert!(ended.status == 128 + 11 && ended.stderr.ends_with("signal 11 (SIGSEGV)\n"), "{ended:?}");
 }
 
-/// The body of a PE that panics half way, in a copy of this test program.
+/// The body of a PE that panics during its work, in a copy of this test program.
 #[test]
 fn pe_that_panics() {
     if std::env::var_os("PELAGO_TEST_BODY").is_none_or(|body| body != "panic") {
@@ -131,7 +131,7 @@ fn pe_that_panics() {
     outcome.unwrap();
 }
 
-/// The body of PEs that all catch a failure of their own, for which they wait for nobody.
+/// The body of PEs that all catch their own failure, without waiting for each other.
 #[test]
 fn pe_that_catches_a_failure() {
     if std::env::var_os("PELAGO_TEST_BODY").is_none_or(|body| body != "catch") {
@@ -158,7 +158,7 @@ fn a_failure_that_is_caught_is_the_jobs() {
     }
 }
 
-/// Makes a launcher start this test program as PEs of which one panics.
+/// Makes a launcher start this test program as PEs, one of which panics.
 pub fn panicking(launcher: &mut Command) {
     launcher.arg(std::env::current_exe().unwrap()).env("PELAGO_TEST_BODY", "panic");
     launcher.args(["--exact", "faults::pe_that_panics", "--nocapture", "--test-threads=1"]);

@@ -1,4 +1,4 @@
-//! What the command tells about itself: help, what the machine offers, the settings.
+//! The help of the command, its report about the machine, and its list of settings.
 
 use pelago_boot::{SettingKind, settings_table};
 use serde_json::Value;
@@ -53,7 +53,7 @@ fn info_tells_of_the_machine() {
     }
 }
 
-/// Holds on machines with libfabric and on those without.
+/// This test passes on machines with libfabric and on those without.
 #[test]
 fn info_says_of_every_fabric_whether_it_serves_and_why_not() {
     let fabrics = json(&["info", "--fabrics", "--json"]);

@@ -1,15 +1,15 @@
-//! Hosts on one machine: two network namespaces with a cable between them, or several on a switch. Making
-//! them takes root.
+//! Simulated hosts on one machine: two network namespaces with a virtual cable between them, or several on a
+//! virtual switch. Creating them needs root.
 //!
-//! Invariant: the names belong to one test of one process, so that tests do not meet; when hosts are dropped,
-//! after a failure too, every process in them is killed and nothing of them remains.
+//! Invariant: the names are unique to one test of one process, so that tests do not interfere; when hosts are
+//! dropped, also after a failure, every process in them is killed and the namespaces are deleted.
 
 use std::process::Command;
 use std::sync::Mutex;
 
 use super::process::{LIMIT, wait_until};
 
-/// The addresses of a pair. Of several hosts, those that follow.
+/// The addresses of a pair. Further hosts have the following addresses.
 pub const ADDRESSES: [&str; 2] = ["10.77.0.1", "10.77.0.2"];
 
 /// The program that the launchers use in place of ssh.
@@ -25,7 +25,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// A pair with a cable between them.
+    /// Two hosts with a cable between them.
     pub fn new() -> Self {
         let hosts = Self { names: names(2), switch: None };
         hosts.names.iter().for_each(|name| ip(&["netns", "add", name]));
@@ -51,13 +51,13 @@ impl Hosts {
         hosts
     }
 
-    /// Gives the hosts their addresses, and waits until they reach each other.
+    /// Sets the addresses of the hosts, and waits until they can reach each other.
     fn start(&self) {
         for (i, name) in self.names.iter().enumerate() {
             ip(&["-n", name, "address", "add", &format!("{}/24", address(i)), "dev", DEVICE]);
             ["lo", DEVICE].into_iter().for_each(|link| ip(&["-n", name, "link", "set", link, "up"]));
         }
-        // Before that, libfabric sees nothing but the loopback.
+        // Before that, libfabric finds only the loopback interface.
         for name in &self.names {
             wait_until("the cable to carry", || {
                 said(&["-n", name, "link", "show", DEVICE]).contains("state UP")
@@ -81,17 +81,17 @@ impl Hosts {
         command
     }
 
-    /// A program on the first host, the left one of a pair.
+    /// A program on the first host.
     pub fn command(&self, program: &str) -> Command {
         self.command_on(0, program)
     }
 
-    /// Takes the cable away, with all that is on its way.
+    /// Cuts the cable, and discards all packets in flight.
     pub fn cut_cable(&self) {
         ip(&["-n", &self.names[0], "link", "set", DEVICE, "down"]);
     }
 
-    /// Makes sure that no process is left on any host; one that was killed may take a while to be gone.
+    /// Checks that no process is left on any host; a killed process may take a moment to disappear.
     pub fn assert_no_processes(&self) {
         let deadline = std::time::Instant::now() + LIMIT;
         while !self.processes().is_empty() {
@@ -136,7 +136,7 @@ pub fn address(host: usize) -> String {
     format!("10.77.0.{}", host + 1)
 }
 
-/// Names that nobody else has.
+/// Unique names.
 fn names(n: usize) -> Vec<String> {
     static COUNT: Mutex<u32> = Mutex::new(0);
     let number = {
@@ -147,7 +147,7 @@ fn names(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("pelago-{}-{number}-{i}", std::process::id())).collect()
 }
 
-/// Lays a cable between two devices, each with its namespace, that it makes.
+/// Creates two network devices with a cable between them, each in its namespace.
 fn connect([one, device]: [&str; 2], [other, other_device]: [&str; 2]) {
     let peer = ["type", "veth", "peer", "name", other_device, "netns", other];
     ip(&[&["link", "add", device, "netns", one], &peer[..]].concat());
@@ -157,7 +157,7 @@ fn ip(words: &[&str]) {
     said(words);
 }
 
-/// What `ip` says.
+/// The output of `ip`.
 fn said(words: &[&str]) -> String {
     let output = Command::new("ip").args(words).output().expect("ip is there (package iproute2)");
     let errors = String::from_utf8_lossy(&output.stderr);

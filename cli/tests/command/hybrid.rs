@@ -1,5 +1,5 @@
-//! Jobs of several nodes on one machine: processes of `pelago run` taken for two nodes, which share memory
-//! within a node and talk over libfabric between them.
+//! Jobs of several simulated nodes on one machine: the processes of `pelago run` are divided into two nodes,
+//! share memory within a node and communicate over libfabric between nodes.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,7 @@ use super::process::{Started, run_with};
 
 const TWO_NODES: (&str, &str) = ("PELAGO_SIM_NODES", "2");
 
-/// What an application on four PEs of two nodes prints, one object a line.
+/// The output of an application on four PEs of two nodes, one object per line.
 fn lines(words: &[&str]) -> Vec<Value> {
     let ended = run_with(&[&["run", "-n", "4"], words, &["--json"]].concat(), &[TWO_NODES]);
     assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{words:?}");
@@ -63,7 +63,8 @@ fn every_variant_of_ft_is_verified_by_threads_of_processes() {
     }
 }
 
-/// A machine with nothing on it: folders for temporary files that are empty, and a network of its own.
+/// A machine without traces of other programs: empty folders for temporary files, and a separate network
+/// namespace.
 struct Bare {
     holder: Child,
     hosts: Hosts,
@@ -93,7 +94,7 @@ impl Bare {
         command
     }
 
-    /// All files for a while, and all sockets that listen, those with abstract names among them.
+    /// All temporary files and all listening sockets, including those with abstract names.
     fn traces(&self) -> String {
         let script = "find /tmp /var/tmp /dev/shm -mindepth 1; \
                       awk '$4 == \"0A\" { print FILENAME, $0 }' /proc/self/net/tcp /proc/self/net/tcp6; \

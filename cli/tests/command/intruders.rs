@@ -1,6 +1,6 @@
 //! Another user of the machine attacks a job over tcp: with keys that are easily guessed, with all numbers
-//! that the system shows of the job's processes, and with messages. The job does not even notice. Takes
-//! root, to become that user.
+//! that the system reveals about the job's processes, and with messages. The job is not affected. Needs root,
+//! to become that user.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -15,11 +15,12 @@ use super::process::{Ended, Started, pelago, wait_until};
 
 /// The variable by which a copy of this program knows what to do.
 const BODY: &str = "PELAGO_TEST_BODY";
-/// The variable by which it knows where to say that it is ready, and to be told that the attack is over.
+/// The variable with the path of the files by which it reports that it is ready, and learns that the attack
+/// is over.
 const MARK: &str = "TEST_MARK";
 const PATTERN: u64 = 0x0123_4567_89ab_cdef;
 const WORDS: usize = 1 << 20;
-/// A user and group that own nothing.
+/// The id of a user and a group without files.
 const NOBODY: &str = "65534";
 
 /// The body of a PE that is attacked, in a copy of this test program.
@@ -35,7 +36,7 @@ fn pe_that_is_attacked() {
     world.barrier();
     let mark = std::env::var(MARK).unwrap();
     std::fs::write(format!("{mark}-{me}"), "").unwrap();
-    // PE 0 says in which round the attack is over: the file may come between two PEs' looks at it.
+    // PE 0 decides in which round the attack is over, because PEs may check for the file at different times.
     let last = world.alloc_zeroed::<u64>(1).unwrap();
     for round in 1.. {
         if me == 0 && Path::new(&format!("{mark}-over")).is_file() {
@@ -46,7 +47,7 @@ fn pe_that_is_attacked() {
             break;
         }
     }
-    // Whatever was sent meanwhile, members still hear each other, more often than there are buffers.
+    // After the attack, members can still exchange messages, more than there are receive buffers.
     let sum = world.alloc_zeroed::<u64>(1).unwrap();
     for _ in 0..1000 {
         sum.fetch_add((me + 1) % n, 0, 1).unwrap();
@@ -67,14 +68,14 @@ impl Victim {
         Victim::over("ofi", name)
     }
 
-    /// One over this fabric.
+    /// A job over this fabric.
     fn over(fabric: &str, name: &str) -> Victim {
         let mut launcher = pelago(&["run", "-n", "2"]);
         launcher.env("PELAGO_SIM_NODES", "2").env("PELAGO_FABRIC", fabric);
         Victim::of(launcher, name)
     }
 
-    /// One of two PEs that this launcher starts.
+    /// A job of two PEs that this launcher starts.
     fn of(mut launcher: Command, name: &str) -> Victim {
         let folder = std::env::temp_dir().join(format!("pelago-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
@@ -92,7 +93,7 @@ impl Victim {
         self.job.pes().into_values().collect()
     }
 
-    /// Lets it go on to its end.
+    /// Lets the job continue to its end.
     fn end(self) -> Ended {
         std::fs::write(self.folder.join("mark-over"), "").unwrap();
         let ended = self.job.end();
@@ -132,13 +133,13 @@ fn addresses(pid: Pid) -> Vec<(String, u16)> {
     places.map(|(address, port)| (address.to_owned(), port.parse().unwrap())).collect()
 }
 
-/// The ports at which a process listens, and whether only this machine reaches them.
+/// The ports at which a process listens, and whether only this machine can reach them.
 fn listening(pid: Pid) -> Vec<(u16, bool)> {
     let is_local = |address: &str| address == "127.0.0.1" || address == "[::1]";
     addresses(pid).into_iter().map(|(address, port)| (port, is_local(&address))).collect()
 }
 
-/// Compiles the intruder, where the user nobody may start it.
+/// Compiles the intruder, in a folder where the user nobody may start it.
 fn intruder(folder: &Path) -> PathBuf {
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/intruder.c");
     let program = folder.join("intruder");
@@ -173,9 +174,9 @@ fn another_user_reaches_nothing_over_tcp() {
     assert_eq!(status, 0, "{stdout}{stderr}");
 }
 
-/// The program of a stranger. At each address and port of a job over TCP it opens connections that send
-/// nothing, and connections that send random bytes, more than a hello has and fewer. It prints how many bytes
-/// each of them received.
+/// The program of an intruder. At each address and port of a job over TCP it opens connections that send
+/// nothing, and connections that send random bytes, more and fewer than a hello message has. It prints the
+/// number of bytes that each connection received.
 const STRANGER: &str = r#"
     for place in "$@"; do
         for i in $(seq 60); do exec {silent}<>/dev/tcp/$place; done
@@ -198,7 +199,7 @@ fn strangers_get_no_answer_over_connections_of_our_own() {
     assert_eq!(status, 0, "{stdout}{stderr}");
 }
 
-/// Lets a stranger, whose shell this is, knock at these places: nobody answers.
+/// Lets an intruder, with this shell, connect to these addresses: it must receive no reply.
 fn knock(mut shell: Command, places: &[String]) {
     let output = shell.args(["-c", STRANGER, "bash"]).args(places).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -206,7 +207,7 @@ fn knock(mut shell: Command, places: &[String]) {
     assert_eq!(text.lines().collect::<Vec<_>>(), vec!["0"; 40 * places.len()]);
 }
 
-/// The root of a third host that reaches both hosts of a job.
+/// Root on a third host that can reach both hosts of a job.
 #[test]
 fn a_host_on_the_same_switch_gets_no_answer() {
     let hosts = Hosts::on_a_switch(3);
@@ -238,7 +239,7 @@ fn what_the_system_shows_does_not_help_to_guess() {
             keys.extend(u64::from_str_radix(word, 16).ok());
         }
     }
-    // A wrong key costs the intruder a connection: a sample, as each number is as good as another.
+    // Each wrong key needs a new connection, so only a sample of the keys is tried.
     let step = keys.len().div_ceil(60).max(1);
     let sample: BTreeSet<u64> = keys.into_iter().step_by(step).collect();
     assert!(sample.len() > 20, "{sample:?}");
@@ -248,7 +249,7 @@ fn what_the_system_shows_does_not_help_to_guess() {
     assert_eq!(status, 0, "{stdout}{stderr}");
 }
 
-/// One that dies in the midst of its messages leaves nothing behind in the job.
+/// An intruder that is killed while it sends messages leaves nothing behind in the job.
 #[test]
 fn an_intruder_that_is_killed_does_no_harm() {
     let victim = Victim::start("killed-intruder");

@@ -1,4 +1,4 @@
-//! Jobs that succeed: what the built-in applications compute, count and print, as processes.
+//! Jobs that succeed: the results, counts and output of the built-in applications, with PEs as processes.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::process::{run, run_with};
 
-/// What is known of a class of the benchmark: points of the grid, iterations, work in 10^9 operations.
+/// The known data of a class of the benchmark: points of the grid, iterations, work in 10^9 operations.
 struct Class {
     name: &'static str,
     points: u64,
@@ -25,7 +25,7 @@ const B: Class = Class { name: "B", points: 512 * 256 * 256, iterations: 20, gig
 pub const VARIANTS: [&str; 3] = ["exchange", "slabs", "pencils"];
 const DEFAULT_VARIANT: &str = "slabs";
 
-/// Runs the class by exchange on `pes` PEs and checks all that it tells a program.
+/// Runs the class with the variant `exchange` on `pes` PEs and checks its JSON output.
 fn assert_ft(class: &Class, pes: u64) {
     let options = ["--class", class.name, "--variant", "exchange", "--json"];
     let ended = run(&[&["run", "-n", &pes.to_string(), "ft"], &options[..]].concat());
@@ -49,7 +49,7 @@ fn assert_ft(class: &Class, pes: u64) {
     assert_eq!(result["bytes"], messages * (16 * class.points / (pes * pes)), "{result}");
 }
 
-/// Fails unless `text` is one line, the result of a verified run of the class on `pes` PEs, by the default
+/// Checks that `text` is one line, the result of a verified run of the class on `pes` PEs, by the default
 /// variant.
 pub fn assert_ft_json(text: &str, class: &str, pes: u64) {
     assert_ft_json_of(text, class, pes, DEFAULT_VARIANT);
@@ -72,7 +72,7 @@ pub fn assert_ft_json_of(text: &str, class: &str, pes: u64, variant: &str) {
     assert!(result["mops"].as_f64() > Some(0.0) && result["seconds"].as_f64() > Some(0.0), "{text}");
 }
 
-/// Fails unless each of `pes` PEs has said who it is, once, and nobody else has.
+/// Checks that each of `pes` PEs, and no other PE, has printed its line once.
 pub fn assert_hello(text: &str, pes: usize) {
     let mut found: Vec<_> = text.lines().map(|line| line.split(" on node ").next().unwrap()).collect();
     let mut expected: Vec<_> = (0..pes).map(|pe| format!("Hello from PE {pe} of {pes}")).collect();
@@ -120,7 +120,7 @@ fn the_page_for_people_has_checksums_phases_and_verdict() {
     let page = &ended.stdout;
     assert!(page.starts_with("NAS FT class S: grid 64 x 64 x 64, 6 iterations"), "{page}");
     assert!(page.ends_with("\nVerification: VERIFIED\n"), "{page}");
-    // The first and the last checksum of class S, as NASA gives them.
+    // The first and the last checksum of class S, as published by NASA.
     for checksum in ["554.608700496", "484.536333197", "554.268341190", "493.259724494"] {
         assert!(page.contains(checksum), "{checksum} is not in {page}");
     }
@@ -129,7 +129,7 @@ fn the_page_for_people_has_checksums_phases_and_verdict() {
     }
 }
 
-/// The first words of each line, and how many words there are: the form of a page, whatever its figures are.
+/// The form of a page, independent of its numbers: the first word of each line, and the number of words.
 fn form(page: &str) -> Vec<(String, usize)> {
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let is_word = |word: &String| !word.starts_with(|c: char| c.is_ascii_digit());

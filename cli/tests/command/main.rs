@@ -1,7 +1,8 @@
-//! The command as its users meet it: what it starts, what it refuses, what it says, what it leaves behind.
+//! Tests of the command from a user's perspective: the jobs that it starts, invalid input, output, and
+//! leftovers.
 //!
-//! Invariant: only the built command is tested, from outside. Every wait has a bound and says what it waited
-//! for, and after every job no process of it is left.
+//! Invariant: only the built command is tested, from outside. Every wait has a limit and an error message
+//! that names the event, and every test checks that no process of its job is left.
 
 mod bad_input;
 mod bench;

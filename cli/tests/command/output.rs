@@ -1,4 +1,5 @@
-//! Output that nobody takes: a reader that does not read, a reader that has gone, a device that is full.
+//! Output that is not read: a reader that does not read, a reader that has closed its end, a device that is
+//! full.
 
 use std::fs::File;
 use std::io::{PipeReader, Read};
@@ -14,7 +15,7 @@ use rustix::process::{Signal, kill_process};
 use super::process::{LIMIT, handle_of, has_ended, pelago, pid_of, wait_until};
 use super::several_hosts::NEARBY;
 
-/// Two PEs, of which PE 0 writes for ever to the stream `$TO`, and PE 1 does what `line` says.
+/// Two PEs: PE 0 writes for ever to the stream `$TO`, and PE 1 runs `line`.
 fn chatter(options: &[&str], to: &str, line: &str) -> Command {
     let line = format!("test $PMI_RANK = 1 || exec yes >&$TO; {line}");
     let mut command = pelago(&[&["run", "-n", "2"], options, &["sh", "-c", &line]].concat());
@@ -36,7 +37,7 @@ fn start(mut command: Command, streams: &[&str]) -> (Child, PipeReader) {
     (command.spawn().unwrap(), reader)
 }
 
-/// Waits for the end of a command, and kills it if it does not come.
+/// Waits for the end of a command, and kills it after the limit.
 fn status_of(mut child: Child, what: &str) -> ExitStatus {
     let handle = handle_of(&child);
     if !has_ended(&handle, LIMIT) {
@@ -46,15 +47,15 @@ fn status_of(mut child: Child, what: &str) -> ExitStatus {
     child.wait().unwrap()
 }
 
-/// Whether a pipe takes nothing more. How many bytes it then holds depends on the sizes of the writes.
+/// Whether a pipe is full. The number of bytes that it then holds depends on the sizes of the writes.
 fn is_full(reader: &PipeReader) -> bool {
     let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
     let writer = File::options().write(true).open(path).unwrap();
     poll(&mut [PollFd::new(&writer, PollFlags::OUT)], Some(&Timespec::default())).unwrap() == 0
 }
 
-/// The ways of a PE's output to a pipe that nobody reads: options, the stream of the PE, those of the
-/// launcher that lead to the pipe.
+/// The ways of a PE's output to a pipe that is not read: options, the stream of the PE, and the streams of
+/// the launcher that are the pipe.
 const WAYS: [(&[&str], &str, &[&str]); 6] = [
     (&["--tag-output"], "1", &["1"]),
     (&["--tag-output"], "2", &["2"]),
@@ -64,8 +65,8 @@ const WAYS: [(&[&str], &str, &[&str]); 6] = [
     (&["--hosts", "a,b", "--launch-agent", NEARBY, "--tag-output"], "2", &["2"]),
 ];
 
-/// Fails unless every way of a PE's output, to a pipe that nobody reads, ends with this status. PE 1 runs
-/// `line`, in which `$SIGNAL` is a file; `act` is called with the command and the file when the pipe is full.
+/// Checks that every way of a PE's output to a pipe that is not read ends with this status. PE 1 runs `line`,
+/// in which `$SIGNAL` is a file; `act` is called with the command and the file when the pipe is full.
 fn assert_ends(options: &[&str], line: &str, act: impl Fn(&Child, &Path), status: i32) {
     let started: Vec<_> = WAYS
         .into_iter()
@@ -167,7 +168,7 @@ fn a_full_device_is_reported() {
     }
 }
 
-/// The failure may come before, while or after the launcher finds that nothing is left to write.
+/// The failure may occur before, while or after the launcher finds that nothing is left to write.
 #[test]
 fn a_full_device_is_reported_however_short_the_job() {
     for _ in 0..200 {

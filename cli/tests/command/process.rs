@@ -1,7 +1,8 @@
-//! Processes under test: started, watched with a bound on every wait, and searched for what they left behind.
+//! Processes under test: starts them, bounds every wait for them, and checks that they leave no process
+//! behind.
 //!
-//! Invariant: every process of a job carries a variable with a value of its own in its environment, so that
-//! those which outlive the job are found, whoever their parent is by then.
+//! Invariant: every process of a job has an environment variable whose value is unique to the job, so that
+//! processes that outlive the job are found, independent of their parent.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -14,11 +15,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-/// The longest wait for anything.
+/// The time limit of every wait.
 pub const LIMIT: Duration = Duration::from_secs(120);
 /// The variable that marks the processes of a job.
 const MARKER: &str = "TEST_JOB";
-/// A PE that holds this much memory, in bytes, is in the midst of a computation.
+/// A PE with this much resident memory, in bytes, is computing.
 const AT_WORK_BYTES: usize = 32 << 20;
 
 /// The command under test, with these arguments.
@@ -28,7 +29,7 @@ pub fn pelago(args: &[&str]) -> Command {
     command
 }
 
-/// Runs the command to its end; nothing of it may be left then.
+/// Runs the command to its end, and checks that no process of it is left.
 pub fn run(args: &[&str]) -> Ended {
     run_with(args, &[])
 }
@@ -40,7 +41,7 @@ pub fn run_with(args: &[&str], variables: &[(&str, &str)]) -> Ended {
     Started::new(command).end()
 }
 
-/// A command under way.
+/// A running command.
 pub struct Started {
     child: Child,
     handle: OwnedFd,
@@ -86,7 +87,7 @@ impl Started {
         });
     }
 
-    /// The PEs, in their order, once all `n` are in the midst of a computation.
+    /// Waits until all `n` PEs are computing, and returns them in order.
     pub fn pes_at_work(&self, n: usize) -> Vec<Pid> {
         let mut found = BTreeMap::new();
         wait_until("all PEs to be at work", || {
@@ -117,18 +118,18 @@ impl Started {
         found[0]
     }
 
-    /// The processes of the command, its own among them.
+    /// The processes of the command, including its own.
     pub fn processes(&self) -> Vec<Pid> {
         marked(&self.mark)
     }
 
-    /// Waits for the end of the command, at which every PE must have ended too.
+    /// Waits for the end of the command, and checks that every PE has ended too.
     pub fn end(self) -> Ended {
         self.wait();
         self.collect()
     }
 
-    /// As [`Started::end`], for a launcher that may end before the processes it has killed.
+    /// As [`Started::end`], for a launcher that may end before the processes that it has killed.
     pub fn settle(self) -> Ended {
         self.wait();
         wait_until("the processes of the job to end", || marked(&self.mark).is_empty());
@@ -151,8 +152,8 @@ impl Started {
         Ended { status, stdout, stderr }
     }
 
-    /// Kills the command, and waits for its PEs to end by themselves; gives what all wrote to standard output
-    /// and standard error.
+    /// Kills the command, and waits for its PEs to end by themselves; returns the standard output and
+    /// standard error of all.
     pub fn kill(mut self) -> (String, String) {
         self.signal(Signal::KILL);
         self.child.wait().unwrap();
@@ -172,14 +173,14 @@ impl Started {
 }
 
 impl Drop for Started {
-    /// A test that fails leaves no job behind.
+    /// Kills the job, so that a failed test leaves no job behind.
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Returns when `is_so`; looks again and again, for what sends no event.
+/// Polls until `is_so` returns true, for conditions without an event.
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + LIMIT;
     while !is_so() {
@@ -188,7 +189,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// The number of a process that this one has started and not yet waited for.
+/// The id of a process that this one has started and not yet waited for.
 pub fn pid_of(child: &Child) -> Pid {
     Pid::from_raw(child.id().cast_signed()).unwrap()
 }
@@ -204,7 +205,7 @@ pub fn has_ended(handle: impl AsFd, limit: Duration) -> bool {
     poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&limit)).unwrap() == 1
 }
 
-/// A value of the marking variable that no other job has.
+/// A unique value for the marking variable.
 fn new_mark() -> String {
     static COUNT: Mutex<u32> = Mutex::new(0);
     let mut count = COUNT.lock().unwrap();
@@ -218,7 +219,7 @@ fn read(mut stream: impl Read + Send + 'static) -> Receiver<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
-        // The test may have failed meanwhile, and nobody listens.
+        // The test may have failed meanwhile, and dropped the receiver.
         let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
     });
     receiver
@@ -239,14 +240,14 @@ fn pes(mark: &str) -> BTreeMap<usize, Pid> {
     marked(mark).into_iter().filter_map(ranked).collect()
 }
 
-/// The command line of a process; nothing if the process has ended.
+/// The command line of a process; empty if the process has ended.
 pub fn words(pid: Pid) -> Vec<String> {
     let bytes = std::fs::read(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     text.split_terminator('\0').map(str::to_owned).collect()
 }
 
-/// A variable of a process; `None` too if the process has ended.
+/// A variable of a process; `None` also if the process has ended.
 pub fn variable(pid: Pid, name: &str) -> Option<String> {
     let bytes = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -254,14 +255,14 @@ pub fn variable(pid: Pid, name: &str) -> Option<String> {
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned())
 }
 
-/// Whether a PE holds the memory that it computes on.
+/// Whether a PE is computing, judged by its resident memory.
 pub fn is_at_work(pid: Pid) -> bool {
     let text = std::fs::read_to_string(format!("/proc/{}/statm", pid.as_raw_nonzero())).unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
     pages.unwrap_or(0) * rustix::param::page_size() >= AT_WORK_BYTES
 }
 
-/// The memory of a job has no name, at no time.
+/// Checks that the memory of a job never has a name in the file system.
 fn assert_no_named_memory() {
     let Ok(entries) = std::fs::read_dir("/dev/shm") else { return };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());

@@ -1,10 +1,10 @@
-//! `qtc` as processes: the clusters of any number of PEs, what it prints, what it refuses.
+//! `qtc` with PEs as processes: the clusters for any number of PEs, the output, and invalid arguments.
 
 use serde_json::{Value, json};
 
 use super::process::{run, run_with};
 
-/// What `qtc --json` says on `pes` PEs, when all is well.
+/// The JSON output of a successful `qtc` on `pes` PEs.
 fn qtc(command: &[&str], points: &str) -> Value {
     let ended = run(&[command, &["qtc", "--points", points, "--json"]].concat());
     assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{command:?}, {points} points");
@@ -44,8 +44,9 @@ fn the_memory_that_the_group_synchronised_on_is_told() {
     assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
     let result: Value = serde_json::from_str(&ended.stdout).unwrap();
     let memory = &result["sync_memory"];
-    // 22 rounds of four PEs, 48 of three, 75 of two: a barrier and two reductions each. Three PEs pass a
-    // barrier by 6 signals, and reduce by 4: one sends to another, these two exchange, one sends back.
+    // 22 rounds of four PEs, 48 of three, 75 of two: a barrier and two reductions each. Three PEs need 6
+    // signals for a barrier and 4 for a reduction: one PE sends to another, these two exchange, one sends
+    // back.
     assert_eq!(memory["signals"], 22 * 3 * 8 + 48 * (6 + 2 * 4) + 75 * 3 * 2, "{memory}");
     assert_eq!((&memory["scheduled"], &memory["teams"]), (&json!(true), &json!(3)));
     assert_eq!((&memory["traditional"], &memory["traditional_max"]), (&json!(16), &json!(5)));

@@ -1,5 +1,5 @@
-//! Jobs of several hosts under `pelago run`. The hosts are all this machine, reached by a fake ssh
-//! that runs the command with an environment of its own; what else two hosts have, `namespaces` tests.
+//! Jobs of several hosts under `pelago run`. All hosts are this machine, reached by a fake ssh that runs the
+//! command with another environment; `namespaces` tests hosts that differ in more respects.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ pub const NEARBY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/nea
 /// The first bytes of an agent.
 const GREETING: &str = concat!("\npelago agent ", env!("CARGO_PKG_VERSION"), "\n");
 
-/// The command for a job of these hosts.
+/// The command for a job on these hosts.
 fn on(hosts: &str, words: &[&str]) -> Command {
     pelago(&[&["run", "--hosts", hosts, "--launch-agent", NEARBY], words].concat())
 }
@@ -28,7 +28,7 @@ fn run(hosts: &str, words: &[&str]) -> Ended {
     Started::new(on(hosts, words)).end()
 }
 
-/// A job that does this line of shell and goes well; gives its lines, sorted.
+/// Runs a job of this line of shell code, which must succeed; returns its lines, sorted.
 fn lines(hosts: &str, options: &[&str], line: &str) -> Vec<String> {
     let ended = run(hosts, &[options, &["sh", "-c", line]].concat());
     assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
@@ -132,7 +132,7 @@ fn pes_have_the_environment_and_the_settings_of_the_launcher() {
     let mut command = on("a,b", &["--env", "COLOUR=deep red", "--bind", "sh", "-c", line]);
     command.env("PELAGO_SPINS", "7").env("SSH_TTY", "mine").env("SLURMD_NODENAME", "mine");
     let ended = Started::new(command).end();
-    // Variables that describe a host, such as SSH_TTY, do not travel; settings do.
+    // Variables that describe a host, such as SSH_TTY, are not sent to other hosts; settings are.
     assert_eq!(
         (ended.status, ended.stdout.as_str()),
         (0, "7,,on,none,,deep red\n".repeat(2).as_str()),
@@ -175,7 +175,7 @@ fn output_arrives_whole_and_on_its_stream() {
             let start = format!("{tag}{pe}-");
             let numbers =
                 ended.stdout.lines().filter_map(|line| line.strip_prefix(&start)?.parse::<u32>().ok());
-            // Without tags lines of different PEs may mix.
+            // Without tags, lines of different PEs may mix.
             let count = numbers.filter(|number| (1..=50000).contains(number)).count();
             assert!(count == 50000 || options.is_empty(), "{count} lines of PE {pe}");
         }
@@ -205,7 +205,7 @@ fn pe_0_reads_standard_input() {
     let writing = std::thread::spawn(move || writer.write_all(sent.as_bytes()));
     assert!(of(reader.into()) == expected(&text), "from a pipe");
     writing.join().unwrap().unwrap();
-    // The others find it empty, and one that reads nothing does not keep the job.
+    // It is empty for the other PEs, and a PE that reads nothing does not delay the job.
     let input = File::open(&file).unwrap();
     let words = ["sh", "-c", "test $PMI_RANK = 0 || cat; echo end of $PMI_RANK"];
     let ended = Started::with_input(on("a:2,b", &words), input.into()).end();
@@ -249,7 +249,7 @@ fn what_pes_leave_in_the_background_ends_with_the_job() {
     }
 }
 
-/// A job of four PEs, each with a process beside it.
+/// A job of four PEs, each with a child process.
 fn with_children() -> Started {
     let job = Started::new(on("a:2,b:2", &["sh", "-c", "sleep 1000 & exec sleep 1001"]));
     wait_until("the PEs and their children", || {
@@ -309,7 +309,7 @@ fn a_silent_launcher_ends_the_pes() {
     assert_failed(&job.settle(), 1, &["host "]);
 }
 
-/// Ctrl-Z stops the launcher, and the job goes on.
+/// Ctrl-Z stops the launcher, but not the job.
 #[test]
 fn a_launcher_that_is_stopped_by_the_terminal_is_not_taken_for_gone() {
     let folder = folder("stopped");
@@ -405,7 +405,7 @@ fn nothing_of_the_job_is_on_a_command_line_and_no_port_is_open() {
 #[test]
 fn hosts_that_cannot_be_used_are_named_with_a_remedy() {
     let hello = ["sh", "-c", "echo hello"];
-    // A host that has not been reached yet ends by a signal.
+    // The remote shell of a host without an agent yet is ended by a signal.
     let run = |hosts: &str, words: &[&str]| Started::new(on(hosts, words)).settle();
     let ended = run("a,nowhere", &hello);
     assert_failed(
@@ -456,7 +456,8 @@ fn an_agent_that_talks_garbage_is_named() {
         ([GREETING.as_bytes(), b"hello"].concat(), agent),
         ([GREETING.as_bytes(), &[255; 40]].concat(), agent),
         ([GREETING.as_bytes(), &frame(16, 0, b"x")].concat(), agent),
-        // Of a process that there is not, of one that is another's, and of one that has not been started.
+        // Frames about a process that does not exist, about one of another host, and about one that has not
+        // been started.
         ([GREETING.as_bytes(), &frame(2, 2, &77_i32.to_le_bytes())].concat(), agent),
         ([GREETING.as_bytes(), &frame(2, 0, &77_i32.to_le_bytes())].concat(), agent),
         ([GREETING.as_bytes(), &frame(12, 1, &0_i32.to_le_bytes())].concat(), agent),

@@ -2,7 +2,7 @@
 
 use super::process::run;
 
-/// What `ft --json` says of one variant on a simulated network.
+/// The JSON output of `ft` for one variant on a simulated network.
 fn ft(options: &[&str]) -> serde_json::Value {
     let ended = run(&[&["sim", "-n", "4"], options, &["ft", "--variant", "slabs", "--json"]].concat());
     assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{options:?}");
@@ -18,7 +18,7 @@ fn virtual_times_are_those_of_the_network_and_the_same_on_every_run() {
     assert!(seconds(&slow) > 2.0 * seconds(&fast), "{slow} {fast}");
 }
 
-/// The promise of `pelago sim --help` for all applications but `perf` and `hello`.
+/// Checks the statement of `pelago sim --help` for all applications but `perf` and `hello`.
 #[test]
 fn what_applications_print_is_the_same_on_every_run() {
     let help = run(&["sim", "--help"]).stdout;

@@ -1,4 +1,4 @@
-//! `pelago bench sync-memory`: what is counted, what is measured, and how it is shown.
+//! `pelago bench sync-memory`: the counts, the measurements and the output.
 
 use std::fs;
 

@@ -7,7 +7,7 @@ use rustix::process::{Signal, kill_process};
 use super::jobs::{VARIANTS, assert_ft_json_of, assert_hello};
 use super::process::{Started, pelago, run, run_with};
 
-/// How often each word stands behind `marker` in a text.
+/// The number of times that each word follows `marker` in a text.
 fn counts<'a>(text: &'a str, marker: &str) -> BTreeMap<&'a str, usize> {
     let mut counts = BTreeMap::new();
     for line in text.lines() {
@@ -67,7 +67,7 @@ fn a_killed_process_is_named_by_its_pes() {
     }
 }
 
-/// What is wrong alike on all PEs is said once, and is the status of the job.
+/// An error that all PEs detect is printed once, and determines the status of the job.
 #[test]
 fn what_no_pe_can_do_is_said_once() {
     let ended = run(&["run", "-n", "6", "--pes-per-process", "3", "ft"]);

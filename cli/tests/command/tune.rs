@@ -1,4 +1,5 @@
-//! The choice of collective algorithms as a user meets it: measured, written to a file, shown, used, refused.
+//! The choice of collective algorithms from a user's perspective: measured, written to a file, shown, used,
+//! refused.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// What is chosen for 2 PEs, by operation and bytes, with these variables.
+/// The choices for 2 PEs, by operation and bytes, with these variables.
 fn chosen(variables: &[(&str, &str)]) -> Vec<Value> {
     let ended = run_with(&["info", "--collectives", "-n", "2", "--json"], variables);
     assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));

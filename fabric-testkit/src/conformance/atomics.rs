@@ -1,20 +1,21 @@
-//! Rules of atomics, for the kinds that a provider's fabric executes.
+//! Rules of atomics, for the types that a provider's fabric executes.
 
 use super::group::Group;
 use super::{Harness, KEY};
 use pelago_fabric::{Amo, Atomic, AtomicKind, AtomicOp, Completion, Completions, Pe, Provider, Remote};
 
-/// Where the word under test lies, between two neighbours.
+/// The offset of the word under test, between two neighbours.
 const WORD_BYTES_FROM_START: usize = 72;
 
 impl<P: Provider> Group<P> {
-    /// The 64 bits at this place of a PE's region.
+    /// A pointer to the 64 bits at this offset of a PE's region.
     fn word_at(&self, pe: Pe, offset_bytes: usize) -> *mut u64 {
         // SAFETY: the tests use the first bytes of a region of 3 MiB.
         unsafe { self.regions[pe].as_ptr().add(offset_bytes).cast() }
     }
 
-    /// Executes an atomic and waits until it is complete; what was fetched, in the low bytes of a pattern.
+    /// Executes an atomic and waits until it is complete; returns the fetched value, in the low bytes of a
+    /// pattern.
     fn execute(&self, from: Pe, to: Pe, offset_bytes: usize, atomic: &Atomic, fetching: bool) -> u64 {
         let mut fetched = u64::MAX;
         let place = if fetching { (&raw mut fetched).cast() } else { std::ptr::null_mut() };
@@ -37,7 +38,7 @@ impl<P: Provider> Group<P> {
     }
 }
 
-/// Words that show signs, carries and equalities; of floats small numbers.
+/// Test values for signs, carries and equality; small numbers for floats.
 fn values(kind: AtomicKind) -> [u64; 4] {
     match kind {
         AtomicKind::F32 => [0.0f32, -1.5, 3.25, f32::INFINITY].map(|x| x.to_bits().into()),
@@ -52,7 +53,7 @@ fn values(kind: AtomicKind) -> [u64; 4] {
     }
 }
 
-/// Every atomic that the provider executes has the effect and the result that `Atomic::next` gives.
+/// Every atomic that the provider executes has the effect and the result of `Atomic::next`.
 pub fn every_atomic_does_what_the_model_says<H: Harness>() {
     let group = H::open(2);
     let neighbour = 0x0123_4567_89AB_CDEF;
@@ -69,7 +70,7 @@ pub fn every_atomic_does_what_the_model_says<H: Harness>() {
                 let shift = 8 * (at - WORD_BYTES_FROM_START);
                 let place = group.word_at(1, WORD_BYTES_FROM_START);
                 let around = neighbour & !(mask << shift);
-                // SAFETY: one thread drives everything, and nothing is under way.
+                // SAFETY: one thread drives all endpoints, and no operation is outstanding.
                 unsafe {
                     place.sub(1).write(neighbour);
                     place.write(around | (old & mask) << shift);
@@ -79,7 +80,7 @@ pub fn every_atomic_does_what_the_model_says<H: Harness>() {
                 let expected = if fetching { !mask | (old & mask) } else { u64::MAX };
                 assert_eq!(fetched, expected, "what {atomic:?} on {old:#x} fetches");
                 let next = atomic.next(old & mask).unwrap_or(old) & mask;
-                // SAFETY: one thread drives everything, and the atomic is complete.
+                // SAFETY: one thread drives all endpoints, and the atomic is complete.
                 let after = unsafe { [place.sub(1).read(), place.read(), place.add(1).read()] };
                 assert_eq!(after, [neighbour, around | next << shift, neighbour], "{atomic:?} on {old:#x}");
             }
@@ -87,7 +88,7 @@ pub fn every_atomic_does_what_the_model_says<H: Harness>() {
     }
 }
 
-/// Updates of one word by several PEs all take effect, each on another value.
+/// All updates of one word by several PEs take effect, each on a different value.
 pub fn no_update_of_several_pes_is_lost<H: Harness>() {
     const ROUNDS: usize = 40;
     let group = H::open(3);
@@ -125,7 +126,7 @@ pub fn no_update_of_several_pes_is_lost<H: Harness>() {
     }
     let all = Completions { puts: ROUNDS as u64, gets: ROUNDS as u64 };
     group.until(|| group.endpoints.iter().all(|e| e.completions() == all), "all updates to complete");
-    // SAFETY: one thread drives everything, and all atomics are complete.
+    // SAFETY: one thread drives all endpoints, and all atomics are complete.
     assert_eq!(unsafe { group.word_at(0, 64).read() }, 6 * ROUNDS as u64);
     old.sort_unstable();
     assert!(old.windows(2).all(|pair| pair[0] < pair[1]), "two updates fetched the same value: {old:?}");

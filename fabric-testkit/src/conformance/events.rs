@@ -1,4 +1,4 @@
-//! Rules of tokens, of contexts and of rest.
+//! Rules of tokens, of contexts and of `rest`.
 
 use super::group::{Group, pattern};
 use super::{Harness, KEY};
@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-/// Calls until the answer is not `Again`, and hands the answer back.
+/// Repeats a call until it does not return `Again`; returns the status.
 fn accept<P: Provider>(group: &Group<P>, mut call: impl FnMut() -> Status) -> Status {
     let mut status = Status::Again;
     group.accepted(|| {
@@ -20,7 +20,8 @@ fn accept<P: Provider>(group: &Group<P>, mut call: impl FnMut() -> Status) -> St
     status
 }
 
-/// `Event::Sent` and `Event::Done` bring back the token of each tracked operation, each once where it is due.
+/// `Event::Sent` and `Event::Done` return the token of each tracked operation, each event once for the
+/// operations that request it.
 pub fn each_token_comes_back_as_promised<H: Harness>() {
     let group = H::open(2);
     let endpoint = &group.endpoints[0];
@@ -30,7 +31,7 @@ pub fn each_token_comes_back_as_promised<H: Harness>() {
     let add = Atomic { kind: AtomicKind::U32, op: AtomicOp::Add, operand: 1, compare: 0 };
     let remote = Remote { key: KEY, offset_bytes: 128 };
     let put = |bytes, completion| Put { pe: 1, target: remote, source: source.as_ptr(), bytes, completion };
-    // What each operation of PE 0 is to be told: whether Sent, whether Done.
+    // The expected events of each operation of PE 0: whether Sent, whether Done.
     let mut expected = Vec::new();
     for round in 0..12 {
         for bytes in [0, 8, limit.min(40_000), limit.saturating_add(1).min(50_000), 50_000] {
@@ -79,7 +80,7 @@ pub fn what_is_sent_may_change<H: Harness>() {
         let mut source = original.clone();
         let remote = Remote { key: KEY, offset_bytes: round * 40_000 };
         let (start, before) = (source.as_ptr(), endpoint.completions().puts);
-        // SAFETY: the source outlives the waits below, and changes after the provider has said so.
+        // SAFETY: the source outlives the waits below, and changes only after `Event::Sent`.
         let status = accept(&group, || unsafe {
             endpoint.put(Put {
                 pe: 1,
@@ -101,7 +102,7 @@ pub fn what_is_sent_may_change<H: Harness>() {
     }
 }
 
-/// How an endpoint injects, settled; none if it does not.
+/// The `Inject` of an endpoint, settled; `None` if the provider does not inject.
 fn injecting<H: Harness>(endpoint: &H::Endpoint) -> Option<Pin<Box<<H::Endpoint as Provider>::Inject>>> {
     let inject = endpoint.inject(KEY);
     assert_eq!(inject.is_some(), H::INJECTS, "whether the provider injects, and Harness::INJECTS");
@@ -110,12 +111,12 @@ fn injecting<H: Harness>(endpoint: &H::Endpoint) -> Option<Pin<Box<<H::Endpoint 
     Some(inject)
 }
 
-/// What `Inject` puts arrives, and counts as a put.
+/// A put through `Inject` arrives, and counts as a put.
 pub fn an_injected_put_is_a_put<H: Harness>() {
     let group = H::open(3);
     let endpoint = &group.endpoints[0];
     let Some(mut inject) = injecting::<H>(endpoint) else { return };
-    // SAFETY: it is not moved out of its box.
+    // SAFETY: `inject` is not moved out of its box.
     let inject = unsafe { inject.as_mut().get_unchecked_mut() };
     let mut expected = [1, 2].map(|pe| group.region(pe));
     for round in 0..100 {
@@ -153,12 +154,12 @@ pub fn an_injected_put_is_a_put<H: Harness>() {
     assert!(group.told.take().is_empty(), "it has no token");
 }
 
-/// What `Inject` gets is what lies at the target, and counts as a get.
+/// A get through `Inject` returns the data at the target, and counts as a get.
 pub fn an_injected_get_is_a_get<H: Harness>() {
     let group = H::open(3);
     let endpoint = &group.endpoints[0];
     let Some(mut inject) = injecting::<H>(endpoint) else { return };
-    // SAFETY: it is not moved out of its box.
+    // SAFETY: `inject` is not moved out of its box.
     let inject = unsafe { inject.as_mut().get_unchecked_mut() };
     if inject.get_bytes() < 4096 {
         return;
@@ -168,7 +169,7 @@ pub fn an_injected_get_is_a_get<H: Harness>() {
         let (pe, bytes, before) = (1 + round % 2, [1, 8, 24, 4096][round % 4], endpoint.completions().gets);
         let (offset_bytes, into) = (8 * (7 * round % 64), back.as_mut_ptr());
         if round % 3 == 0 {
-            // Another one that counts.
+            // Another get that counts.
             let source = Remote { key: KEY, offset_bytes };
             let (target, completion) = (vain.as_mut_ptr(), Completion::Counted);
             // SAFETY: its target outlives the wait below; the range lies in the region.
@@ -192,7 +193,7 @@ pub fn an_injected_get_is_a_get<H: Harness>() {
     assert!(group.told.take().is_empty(), "it has no token");
 }
 
-/// Where a provider says that it keeps messages behind puts, these are there when one arrives.
+/// If a provider keeps messages behind puts, the data of earlier puts are visible when a message arrives.
 pub fn messages_stay_behind_puts<H: Harness>() {
     const BYTES: usize = 300_000;
     let group = H::open(2);
@@ -218,7 +219,7 @@ pub fn messages_stay_behind_puts<H: Harness>() {
     }
 }
 
-/// The bell of an endpoint that may sleep rings when a message arrives.
+/// The wait descriptor of an endpoint that may sleep becomes readable when a message arrives.
 pub fn the_bell_rings<H: Harness>() {
     let group = H::open(2);
     let Some(bell) = group.endpoints[1].wait_descriptor() else {
@@ -248,7 +249,7 @@ pub fn the_bell_rings<H: Harness>() {
     }
 }
 
-/// Operations of a context complete there, and messages arrive at the endpoint.
+/// Operations of a context complete at the context, and messages arrive at the endpoint.
 pub fn contexts_complete_apart<H: Harness>() {
     let group = H::open(2);
     let (endpoint, context) = (&group.endpoints[0], group.endpoints[0].context().unwrap());
@@ -318,7 +319,7 @@ pub fn contexts_complete_apart<H: Harness>() {
     }
 }
 
-/// `rest` returns within its bound, and the endpoint goes on.
+/// `rest` returns within its time limit, and the endpoint continues to work.
 pub fn a_rest_returns<H: Harness>() {
     let group = H::open(2);
     for endpoint in &group.endpoints {

@@ -1,34 +1,36 @@
-//! A group of connected endpoints of one provider, with a region of memory for each. Every rule works on one.
+//! A group of connected endpoints of one provider, with a region of memory for each. Every rule uses such a
+//! group.
 //!
 //! Invariant: one thread drives all endpoints, and every wait is bounded by a number of rounds of progress.
-//! So a rule that waits in vain fails.
+//! So a rule fails if its wait is in vain.
 
 use super::{KEY, REGION_BYTES};
 use pelago_fabric::{Completion, Event, Get, Pe, Provider, Put, Remote, Status, Token};
 use std::cell::RefCell;
 use std::ptr::NonNull;
 
-/// Rounds of progress in which any provider within one process moves what is pending.
+/// The number of rounds of progress in which any provider within one process completes all pending
+/// operations.
 const ROUNDS: usize = 10_000;
 
-/// Connected endpoints, their regions, and what keeps the regions alive.
+/// Connected endpoints, their regions, and the owner of the memory.
 pub struct Group<P> {
     pub(super) endpoints: Vec<P>,
     pub(super) regions: Vec<NonNull<u8>>,
-    /// Rounds of progress after which whatever can happen has happened.
+    /// The number of rounds of progress after which all possible events have occurred.
     pub(super) rounds: usize,
-    /// The events of operations that `progress_all` was handed: the PE of the endpoint, the token, and
-    /// whether it was `Sent`.
+    /// The events of operations in `progress_all`: the PE of the endpoint, the token, and whether it was
+    /// `Sent`.
     pub(super) told: RefCell<Vec<(Pe, Token, bool)>>,
     _memory: Vec<Vec<u64>>,
 }
 
 impl<P: Provider> Group<P> {
-    /// Connects endpoints, of which the first is that of PE 0, and gives each a region of its own. For
-    /// providers that expose any memory and that one thread can connect one after the other.
+    /// Connects endpoints, in the order of the PEs, and allocates a region for each. For providers that can
+    /// expose any memory, and whose endpoints one thread can connect one after the other.
     ///
     /// # Panics
-    /// If the provider refuses anything.
+    /// If the provider returns an error.
     pub fn connect(mut endpoints: Vec<P>) -> Group<P> {
         let addresses: Vec<Vec<u8>> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
         for endpoint in &mut endpoints {
@@ -37,7 +39,7 @@ impl<P: Provider> Group<P> {
         Group::of_connected(endpoints)
     }
 
-    /// The same of endpoints that are connected already.
+    /// The same for endpoints that are connected already.
     ///
     /// # Panics
     /// If the provider refuses the memory.
@@ -47,11 +49,11 @@ impl<P: Provider> Group<P> {
         Group::new(endpoints, regions, memory)
     }
 
-    /// The same where the provider itself has the memory that it exposes: a region for each PE.
+    /// The same for a provider that allocates the memory that it exposes: a region for each PE.
     ///
     /// # Safety
-    /// Each region has [`REGION_BYTES`] bytes, all zero and aligned to 8, which stay there as long as the
-    /// endpoints, and which nobody but the providers accesses.
+    /// Each region has [`REGION_BYTES`] bytes, all zero and aligned to 8, which stay valid as long as the
+    /// endpoints, and which only the providers access.
     ///
     /// # Panics
     /// If the provider refuses the memory.
@@ -69,8 +71,8 @@ impl<P: Provider> Group<P> {
         group
     }
 
-    /// Sets how many rounds of progress a rule waits for something before it fails. The default is enough
-    /// where data move inside the process; packets of a network take more, for instance 20 million.
+    /// Sets the number of rounds of progress after which a wait of a rule fails. The default suffices if data
+    /// move inside the process; packets of a network need more, for instance 20 million.
     pub fn with_rounds(self, rounds: usize) -> Group<P> {
         Group { rounds, ..self }
     }
@@ -80,15 +82,15 @@ impl<P: Provider> Group<P> {
         &self.endpoints
     }
 
-    /// The same group with each endpoint in something else that is a provider, as in an enum that dispatches.
+    /// The same group with each endpoint wrapped in another provider, such as an enum that dispatches.
     pub fn map<Q: Provider>(self, wrap: impl FnMut(P) -> Q) -> Group<Q> {
         let Group { endpoints, regions, rounds, told, _memory } = self;
         let endpoints = endpoints.into_iter().map(wrap).collect();
         Group { endpoints, regions, rounds, told, _memory }
     }
 
-    /// Tells everybody what must be known to reach the memory that was registered: to be called whenever
-    /// something was, where keys do not say it all.
+    /// Exchanges the data that are needed to access registered memory: to be called after each registration,
+    /// for providers where a key alone does not suffice.
     pub(super) fn exchange_keys(&mut self) {
         let exposed: Vec<_> = self.endpoints.iter().map(Provider::exposed).collect();
         if exposed.iter().all(|told| !told.is_empty()) {
@@ -100,7 +102,8 @@ impl<P: Provider> Group<P> {
 
     /// A copy of a PE's region.
     pub(super) fn region(&self, pe: Pe) -> Vec<u8> {
-        // SAFETY: the region has this length and, as one thread drives everything, nobody writes it now.
+        // SAFETY: the region has this length and, because one thread drives all endpoints, no write is in
+        // progress.
         unsafe { std::slice::from_raw_parts(self.regions[pe].as_ptr(), REGION_BYTES).to_vec() }
     }
 
@@ -127,7 +130,8 @@ impl<P: Provider> Group<P> {
     pub(super) fn put(&self, from: Pe, to: Pe, source: &[u8], offset_bytes: usize) {
         let remote = Remote { key: KEY, offset_bytes };
         let before = self.endpoints[from].completions().puts;
-        // SAFETY: the source lives until the loop below has seen completion; tests stay inside the region.
+        // SAFETY: the source lives until the loop below has seen the completion; tests stay inside the
+        // region.
         self.accepted(|| unsafe {
             self.endpoints[from].put(Put {
                 pe: to,
@@ -163,12 +167,12 @@ impl<P: Provider> Group<P> {
         self.until(|| call() != Status::Again, "an operation to be accepted");
     }
 
-    /// Nothing arrives any more.
+    /// Checks that no further message arrives.
     pub(super) fn stays_quiet(&self) {
         (0..1000).for_each(|_| assert!(self.progress_all().is_empty(), "a message nobody sent"));
     }
 
-    /// Makes progress until `done`, within a bound.
+    /// Makes progress until `done` returns true, for a bounded number of rounds.
     pub(super) fn until(&self, mut done: impl FnMut() -> bool, what: &str) {
         for _ in 0..self.rounds {
             if done() {
@@ -180,7 +184,7 @@ impl<P: Provider> Group<P> {
     }
 }
 
-/// Bytes of which neighbours differ, other ones for each seed.
+/// A pattern in which adjacent bytes differ, and which depends on the seed.
 pub(super) fn pattern(bytes: usize, seed: u8) -> Vec<u8> {
     (0..bytes).map(|i| (i as u8).wrapping_mul(31).wrapping_add(seed)).collect()
 }

@@ -48,7 +48,7 @@ pub fn messages_arrive_once_in_order_and_whole<H: Harness>() {
     group.stays_quiet();
 }
 
-/// More than all buffers hold that a provider may have for messages.
+/// Sends more messages than all receive buffers of a provider hold.
 pub fn long_messages_arrive_without_end<H: Harness>() {
     let group = H::open(2);
     let bytes = group.endpoints[0].limits().message_bytes;
@@ -70,10 +70,10 @@ pub fn long_messages_arrive_without_end<H: Harness>() {
     group.stays_quiet();
 }
 
-/// A sender that does not stop is refused at some point; what was accepted arrives.
+/// A sender that does not stop is refused at some point; all accepted messages arrive.
 pub fn a_flood_of_messages_is_refused_but_not_lost<H: Harness>() {
     let group = H::open(2);
-    // The first one may have to find its way.
+    // The first message may have to establish the connection.
     group.accepted(|| group.endpoints[0].send(1, 0, &[1, 2, 3]));
     let (mut sent, mut refused) = (1u64, 0);
     while refused < 100 {

@@ -1,12 +1,12 @@
 //! The contract of a provider as tests: one rule for each promise of [`Provider`].
 //!
-//! A rule is a function that is generic over a [`Harness`]. A harness says how to open a group of connected
-//! endpoints of a provider, and what the provider does not promise. One thread drives all endpoints of a
-//! group. So a provider that moves data only in `progress` is tested as hard as one that moves them at once.
+//! A rule is a function that is generic over a [`Harness`]. A harness opens a group of connected endpoints of
+//! a provider, and lists the guarantees that the provider does not give. One thread drives all endpoints of a
+//! group, so the rules also hold for a provider that moves data only in `progress`.
 //!
-//! To test a provider, write a harness for it and call [`conformance!`](crate::conformance!), which makes a
-//! module with a `#[test]` for every rule in [`rules`]. Put this into a file in `tests/` of your crate, with
-//! your provider in place of `Template`:
+//! To test a provider, write a harness for it and call [`conformance!`](crate::conformance!), which generates
+//! a module with a `#[test]` for every rule in [`rules`]. Put this into a file in `tests/` of your crate,
+//! with your provider in place of `Template`:
 //!
 //! ```
 //! use pelago_fabric_testkit::conformance::{Group, Harness};
@@ -36,10 +36,11 @@
 //! `cargo test` then runs `mine::puts_of_all_sizes_arrive_and_touch_nothing_else` and all others. A rule can
 //! also be called alone: `rules::a_pe_reaches_itself::<Mine>()`.
 //!
-//! A provider need not have everything. It says itself whether it executes atomics ([`Provider::executes`]),
-//! signals ([`Provider::signals`]), and keeps messages behind puts
-//! ([`Provider::keeps_messages_behind_puts`]); the rules about what it does not have pass. Whether it injects
-//! and has a bell stands in the harness, so that these are not lost unnoticed.
+//! Some features are optional. A provider reports whether it executes atomics ([`Provider::executes`]),
+//! supports signals ([`Provider::signals`]), and keeps messages behind puts
+//! ([`Provider::keeps_messages_behind_puts`]); the rules of features that it does not have pass. The harness
+//! declares whether the provider injects and has a wait descriptor, so that a provider cannot lose these
+//! features unnoticed.
 
 mod atomics;
 mod events;
@@ -56,20 +57,22 @@ pub const KEY: Key = 7;
 /// The length of the region of every PE.
 pub const REGION_BYTES: usize = 3 << 20;
 
-/// How a provider is tested.
+/// The description of a provider for its tests.
 pub trait Harness {
     /// The provider.
     type Endpoint: Provider;
 
-    /// How many random cases a run of [`rules::random_transfers_equal_the_model`] tries.
+    /// The number of random cases in a run of [`rules::random_transfers_equal_the_model`].
     const CASES: u32 = 24;
-    /// Whether a transfer moves only while its target calls `progress` too.
+    /// Whether a transfer makes progress only while its target calls `progress` too.
     const TARGET_MUST_CALL: bool = false;
-    /// Whether the provider injects ([`Provider::inject`]). The rules fail if it does otherwise.
+    /// Whether the provider injects ([`Provider::inject`]). The rules fail if this is not true.
     const INJECTS: bool = false;
-    /// Whether [`Inject::refused`](pelago_fabric::Inject::refused) also knows the last put that was taken.
+    /// Whether [`Inject::refused`](pelago_fabric::Inject::refused) also returns the last put that was
+    /// accepted.
     const REMEMBERS_PUTS: bool = true;
-    /// Whether the provider has a bell ([`Provider::wait_descriptor`]). The rules fail if it does otherwise.
+    /// Whether the provider has a wait descriptor ([`Provider::wait_descriptor`]). The rules fail if it does
+    /// otherwise.
     const HAS_WAIT_DESCRIPTOR: bool = false;
 
     /// Opens and connects the endpoints of PE 0 to `n_pes - 1`, each with a zeroed region of
@@ -82,10 +85,10 @@ pub trait Harness {
     }
 }
 
-/// Makes `rules`, and the macro that makes a test of each, out of one list. `$d` is a dollar sign.
+/// Generates `rules`, and the macro that generates a test of each, from one list. `$d` is a dollar sign.
 macro_rules! rules {
     ($d:tt $($file:ident: $($rule:ident)+;)+) => {
-        /// The rules. Each panics if the provider breaks it.
+        /// The rules. Each panics if the provider violates it.
         pub mod rules {
             $($(pub use super::$file::$rule;)+)+
         }
@@ -139,8 +142,9 @@ rules! { $
         a_flush_tells_of_unreported_puts;
 }
 
-/// Makes a module for each harness, with a `#[test]` for every rule of the [suite](mod@crate::conformance):
-/// `conformance! { module: Harness, ... }`. Attributes before a module stay there, as `#[cfg(...)]`.
+/// Generates a module for each harness, with a `#[test]` for every rule of the
+/// [suite](mod@crate::conformance): `conformance! { module: Harness, ... }`. Attributes of a module, such as
+/// `#[cfg(...)]`, are kept.
 #[macro_export]
 macro_rules! conformance {
     ($($(#[$attribute:meta])* $module:ident: $harness:ty),+ $(,)?) => {

@@ -1,11 +1,11 @@
-//! Rules of puts that signal, and of those that nobody is told of.
+//! Rules of puts with a signal, and of unreported puts.
 
 use super::group::{Group, pattern};
 use super::{Harness, KEY};
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Completion, Provider, Put, Remote, Signal};
 
-/// The place of the word that is signalled.
+/// The offset of the signal word.
 const WORD: usize = 2 << 20;
 
 fn at(offset_bytes: usize) -> Remote {
@@ -18,11 +18,11 @@ fn signal(op: AtomicOp, operand: u64) -> Signal {
 
 /// The word of PE 1.
 fn word<P>(group: &Group<P>) -> u64 {
-    // SAFETY: the word lies in the region, aligned, and is accessed as an atomic only.
+    // SAFETY: the word is in the region and aligned, and all accesses to it are atomic.
     unsafe { &*group.regions[1].as_ptr().add(WORD).cast::<AtomicU64>() }.load(Ordering::Acquire)
 }
 
-/// Whoever sees the signal sees the data, however long they are and whoever is told.
+/// A PE that sees the signal sees the data, for all lengths and all kinds of completion.
 pub fn a_signal_comes_after_its_data<H: Harness>() {
     let group = H::open(2);
     let endpoint = &group.endpoints[0];
@@ -53,7 +53,7 @@ pub fn a_signal_comes_after_its_data<H: Harness>() {
     }
 }
 
-/// Signals to one PE come in the order in which they were started, also those of puts of nothing.
+/// Signals to one PE arrive in the order in which they were started, including those of empty puts.
 pub fn signals_come_in_order<H: Harness>() {
     let group = H::open(2);
     let endpoint = &group.endpoints[0];
@@ -111,7 +111,7 @@ pub fn a_flush_tells_of_unreported_puts<H: Harness>() {
     }
 }
 
-/// A put that nobody is told of arrives, and does not count.
+/// An unreported put arrives, and is not counted.
 pub fn an_unreported_put_arrives<H: Harness>() {
     let group = H::open(2);
     let endpoint = &group.endpoints[0];

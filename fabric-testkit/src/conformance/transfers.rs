@@ -1,11 +1,11 @@
-//! Rules of puts and gets, and of the memory that they reach.
+//! Rules of puts and gets, and of the memory that they access.
 
 use super::group::pattern;
 use super::{Harness, KEY, REGION_BYTES};
 use pelago_fabric::{Completion, FabricResult, Get, Provider, Put, Remote, Status};
 use proptest::prelude::*;
 
-/// Puts from 0 bytes to 1 MiB arrive, and write only where they were sent.
+/// Puts from 0 bytes to 1 MiB arrive, and write only their target range.
 pub fn puts_of_all_sizes_arrive_and_touch_nothing_else<H: Harness>() {
     let group = H::open(2);
     let mut model = vec![0u8; REGION_BYTES];
@@ -20,7 +20,7 @@ pub fn puts_of_all_sizes_arrive_and_touch_nothing_else<H: Harness>() {
     assert!(group.region(0).iter().all(|&byte| byte == 0), "the sender's own region was written");
 }
 
-/// Gets of several lengths return what lies in the memory of their target.
+/// Gets of several lengths return the data at their target.
 pub fn gets_bring_what_is_there<H: Harness>() {
     let group = H::open(3);
     let data = pattern(200_000, 9);
@@ -59,7 +59,7 @@ pub fn injected_sources_are_free_at_return<H: Harness>() {
     assert_eq!(group.get(0, 1, bytes, 8), pattern(bytes, 3));
 }
 
-/// Of many operations each counts once as complete, at the PE that started it.
+/// Each of many operations is counted once as complete, at the PE that started it.
 pub fn every_operation_completes_exactly_once<H: Harness>() {
     let group = H::open(2);
     let (source, mut target) = (pattern(100_000, 1), vec![0; 1000]);
@@ -96,7 +96,7 @@ pub fn every_operation_completes_exactly_once<H: Harness>() {
     assert_eq!(group.endpoints[1].completions().puts, 0, "completions belong to the initiator");
 }
 
-/// A put that was refused with `Status::Again` writes nothing and does not count.
+/// A put that returned `Status::Again` writes nothing and is not counted.
 pub fn what_was_answered_again_has_not_happened<H: Harness>() {
     let group = H::open(2);
     let sources: Vec<Vec<u8>> = (0..64).map(|i| vec![i + 1; 512]).collect();
@@ -153,14 +153,14 @@ pub fn a_key_names_one_region<H: Harness>() {
     assert_eq!(group.get(0, 0, 6, (1 << 20) + 5), b"second");
 }
 
-/// An endpoint that nobody uses reports no event and no completion.
+/// An endpoint that is not used reports no event and no completion.
 pub fn nothing_happens_without_traffic<H: Harness>() {
     let group = H::open(2);
     assert!(group.progress_all().is_empty());
     assert_eq!(group.endpoints[0].completions(), Default::default());
 }
 
-/// Random puts and gets of random PEs against plain arrays.
+/// Compares random puts and gets of random PEs with a model of plain arrays.
 pub fn random_transfers_equal_the_model<H: Harness>() {
     let transfer = (0usize..3, 0usize..3, 0usize..5000, 0usize..3000, any::<u8>(), any::<bool>());
     let transfers = prop::collection::vec(transfer, 1..40);

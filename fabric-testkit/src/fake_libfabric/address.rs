@@ -1,6 +1,7 @@
-//! Addresses of endpoints, and the vectors that number them: `fi_av(3)`.
+//! Addresses of endpoints, and address vectors: `fi_av(3)`.
 //!
-//! Invariant: an address names an endpoint for ever, and a vector takes those of its own provider only.
+//! Invariant: an address always denotes the same endpoint, and an address vector accepts only addresses of
+//! its own provider.
 
 use super::object::{self, Head, enter, table};
 use super::profile::{PROFILES, Profile};
@@ -9,9 +10,9 @@ use super::world::{Id, World, at};
 use libc::{c_char, c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 
-/// The format of addresses: one of a provider's own.
+/// The format of addresses: a provider-specific one.
 pub(crate) const FORMAT: u32 = 1 << 31 | 0x517;
-/// Bytes of an address: a mark of its provider, and a number.
+/// The length of an address in bytes: a tag of its provider, and a number.
 pub(crate) const ADDRESS_BYTES: usize = 16;
 const MARK: u64 = 0x4641_4b45_5f4f_4649;
 
@@ -22,7 +23,7 @@ pub(crate) struct Vector {
 }
 
 impl Vector {
-    /// The endpoint that a number stands for.
+    /// The endpoint of an `fi_addr_t`.
     pub(crate) fn endpoint(&self, number: fi_addr_t) -> Option<Id> {
         *self.addresses.get(usize::try_from(number).ok()?)?
     }
@@ -52,7 +53,7 @@ pub(crate) fn of(profile: &Profile, endpoint: Id) -> [u8; ADDRESS_BYTES] {
     address
 }
 
-/// The endpoint of an address of that provider.
+/// The endpoint of an address of this provider.
 fn read(profile: &Profile, address: [u8; ADDRESS_BYTES]) -> Option<Id> {
     let id = Id::from_ne_bytes(address[8..].try_into().ok()?);
     (address == of(profile, id)).then_some(id)
@@ -65,14 +66,14 @@ pub(crate) unsafe extern "C" fn open(
     av: *mut *mut fid_av,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives attributes and an open domain, whose table this function stands in.
+    // SAFETY: the caller passes attributes and an open domain, whose table contains this function.
     let ((mut world, domain), kind) = unsafe { (enter(domain), (*attributes).r#type) };
     if !matches!(kind, FI_AV_UNSPEC | FI_AV_MAP | FI_AV_TABLE) {
         return -FI_EINVAL;
     }
     let head = |fid| fid_av { fid, ops: table(&OPS) };
     let state = Vector { domain, addresses: Vec::new() };
-    // SAFETY: the caller gives the place.
+    // SAFETY: the caller passes a pointer that is valid for the result.
     unsafe { object::open(&mut world, av, context, head, |_, _| state) }
 }
 
@@ -87,13 +88,13 @@ unsafe extern "C" fn insert(
     if flags & !FI_MORE != 0 {
         return -FI_EBADFLAGS;
     }
-    // SAFETY: the table is that of address vectors.
+    // SAFETY: only the table of address vectors contains this function.
     let (mut world, id) = unsafe { enter(av) };
     let profile = profile_of(&mut world, id);
     let vector = at(&mut world.vectors, id);
     let mut inserted = 0;
     for index in 0..count {
-        // SAFETY: the caller gives so many addresses.
+        // SAFETY: the caller passes `count` addresses.
         let address = unsafe { addresses.cast::<[u8; ADDRESS_BYTES]>().add(index).read_unaligned() };
         let number = match read(profile, address) {
             None => FI_ADDR_NOTAVAIL,
@@ -104,7 +105,7 @@ unsafe extern "C" fn insert(
             }
         };
         if !numbers.is_null() {
-            // SAFETY: the caller gives room for so many numbers.
+            // SAFETY: the caller passes an array of `count` numbers.
             unsafe { numbers.add(index).write(number) };
         }
     }
@@ -112,11 +113,11 @@ unsafe extern "C" fn insert(
 }
 
 unsafe extern "C" fn remove(av: *mut fid_av, numbers: *mut fi_addr_t, count: usize, _flags: u64) -> c_int {
-    // SAFETY: the table is that of address vectors.
+    // SAFETY: only the table of address vectors contains this function.
     let (mut world, id) = unsafe { enter(av) };
     let vector = at(&mut world.vectors, id);
     for index in 0..count {
-        // SAFETY: the caller gives so many numbers.
+        // SAFETY: the caller passes `count` numbers.
         let number = unsafe { *numbers.add(index) };
         match vector.addresses.get_mut(number as usize) {
             Some(place @ Some(_)) => *place = None,
@@ -132,20 +133,20 @@ unsafe extern "C" fn lookup(
     address: *mut c_void,
     bytes: *mut usize,
 ) -> c_int {
-    // SAFETY: the table is that of address vectors.
+    // SAFETY: only the table of address vectors contains this function.
     let (mut world, id) = unsafe { enter(av) };
     let profile = profile_of(&mut world, id);
     match at(&mut world.vectors, id).endpoint(number) {
-        // SAFETY: the caller gives as much room as it says.
+        // SAFETY: the caller passes a buffer of the length that it states.
         Some(endpoint) => unsafe { write(profile, endpoint, address, bytes) },
         None => -FI_EINVAL,
     }
 }
 
-/// Writes as much of an address as there is room for, and its length.
+/// Writes as much of an address as the buffer holds, and the length of the address.
 ///
 /// # Safety
-/// There are `bytes` bytes at `address`, and both are valid for writes.
+/// `address` points to a buffer of `bytes` bytes, and both are valid for writes.
 pub(crate) unsafe fn write(
     profile: &Profile,
     endpoint: Id,
@@ -153,7 +154,7 @@ pub(crate) unsafe fn write(
     bytes: *mut usize,
 ) -> c_int {
     let text = of(profile, endpoint);
-    // SAFETY: the caller vouches for the room; no more is written than there is.
+    // SAFETY: the caller guarantees that the buffer is valid, and no more is written than it holds.
     unsafe {
         let room = bytes.replace(ADDRESS_BYTES);
         address.cast::<c_char>().copy_from_nonoverlapping(text.as_ptr().cast(), room.min(ADDRESS_BYTES));

@@ -1,7 +1,7 @@
 //! Atomics: `fi_atomic(3)`.
 //!
-//! Invariant: one word at a time. An operation has one form in which it is called: those that compare do so
-//! always, a read only fetches, the others fetch or not.
+//! Invariant: a call executes an atomic on one word. The forms of an operation are: compare for operations
+//! that compare, fetch for a read, and with or without fetch for all others.
 
 use super::buffer::{Local, NOWHERE, Place, Remote, only};
 use super::null;
@@ -15,7 +15,7 @@ use pelago_fabric::ofi::sys::*;
 use pelago_fabric::{AtomicKind, AtomicOp};
 use std::ptr::null_mut;
 
-/// The table.
+/// The table of functions.
 pub(crate) static OPS: fi_ops_atomic = fi_ops_atomic {
     write: Some(write),
     writemsg: Some(write_message::<false>),
@@ -36,7 +36,7 @@ pub(crate) static NULL: fi_ops_atomic = fi_ops_atomic {
     ..VALIDITY
 };
 
-/// What both tables have.
+/// The functions that both tables share.
 const VALIDITY: fi_ops_atomic = fi_ops_atomic {
     writevalid: Some(is_valid::<0>),
     readwritevalid: Some(is_valid::<FI_FETCH_ATOMIC>),
@@ -44,7 +44,7 @@ const VALIDITY: fi_ops_atomic = fi_ops_atomic {
     ..fi_ops_atomic::EMPTY
 };
 
-/// How an atomic is called.
+/// The form of an atomic call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
     Base,
@@ -53,7 +53,7 @@ enum Form {
 }
 
 impl Form {
-    /// The form that flags name as `fi_query_atomic` has them.
+    /// The form that the flags of `fi_query_atomic` denote.
     fn of(flags: u64) -> Option<Form> {
         match flags & (FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC) {
             0 => Some(Form::Base),
@@ -64,7 +64,7 @@ impl Form {
     }
 }
 
-/// The kind of integers of that number.
+/// The kind of integers of a libfabric datatype.
 fn kind(datatype: fi_datatype) -> Option<AtomicKind> {
     Some(match datatype {
         FI_INT8 => AtomicKind::I8,
@@ -79,7 +79,7 @@ fn kind(datatype: fi_datatype) -> Option<AtomicKind> {
     })
 }
 
-/// The operation of that number.
+/// The operation of a libfabric operation number.
 fn operation(op: fi_op) -> Option<AtomicOp> {
     Some(match op {
         FI_MIN => AtomicOp::Min,
@@ -105,7 +105,7 @@ fn operation(op: fi_op) -> Option<AtomicOp> {
     })
 }
 
-/// The atomic that a call means, if the provider has it in that form.
+/// The atomic of a call, if the provider supports it in this form.
 fn known(profile: &Profile, form: Form, datatype: fi_datatype, op: fi_op) -> Option<(AtomicKind, AtomicOp)> {
     let (kind, op) = (kind(datatype)?, operation(op)?);
     let has_form = match form {
@@ -116,7 +116,7 @@ fn known(profile: &Profile, form: Form, datatype: fi_datatype, op: fi_op) -> Opt
     (has_form && profile.atomic_bytes.contains(&kind.bytes())).then_some((kind, op))
 }
 
-/// What a call asks for, by the form in which it is called and its local words: operand, comparison, result.
+/// The request of a call, from its form and its local words: operand, comparand, result.
 ///
 /// # Safety
 /// The endpoint is an object of this library.
@@ -127,12 +127,12 @@ unsafe fn request(
     [source, compare, result]: [Place; 3],
     (address, key): (u64, u64),
 ) -> Result<Request, c_int> {
-    // SAFETY: the caller vouches for the endpoint.
+    // SAFETY: the caller guarantees that the endpoint is valid.
     let profile = unsafe { profile_of(ep) };
     let (kind, op) = known(profile, form, datatype, op).ok_or(FI_EOPNOTSUPP)?;
     let local = |(address, count, descriptor): Place, is_needed| match (count, is_needed) {
         (1, true) => Ok(Local::new((address, kind.bytes(), descriptor))),
-        // Who reads may name an operand, which is ignored.
+        // A read may have an operand, which is ignored.
         (0 | 1, false) => Ok(Local::default()),
         _ => Err(FI_EINVAL),
     };
@@ -150,7 +150,7 @@ unsafe fn request(
 /// # Safety
 /// The endpoint is an object of this library.
 unsafe fn profile_of(ep: *mut fid_ep) -> &'static Profile {
-    // SAFETY: the caller vouches for the endpoint.
+    // SAFETY: the caller guarantees that the endpoint is valid.
     let (mut world, id) = unsafe { enter(ep) };
     at(&mut world.endpoints, id).profile
 }
@@ -168,7 +168,8 @@ unsafe extern "C" fn write(
     context: *mut c_void,
 ) -> isize {
     let words = [(buffer, count, descriptor), NOWHERE, NOWHERE];
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_atomic(3)`.
     unsafe {
         let request = request(ep, Form::Base, (datatype, op), words, (address, key));
         start(ep, peer, Flags::Default, context, request)
@@ -186,7 +187,8 @@ unsafe extern "C" fn inject<const NULL: bool>(
     op: fi_op,
 ) -> isize {
     let words = [(buffer, count, null_mut()), NOWHERE, NOWHERE];
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_atomic(3)`.
     unsafe {
         if NULL {
             return null::count(ep, false);
@@ -211,7 +213,8 @@ unsafe extern "C" fn fetch(
     context: *mut c_void,
 ) -> isize {
     let words = [(buffer, count, descriptor), NOWHERE, (result.cast_const(), count, result_descriptor)];
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_atomic(3)`.
     unsafe {
         let request = request(ep, Form::Fetch, (datatype, op), words, (address, key));
         start(ep, peer, Flags::Default, context, request)
@@ -236,7 +239,8 @@ unsafe extern "C" fn compare(
 ) -> isize {
     let result = (result.cast_const(), count, result_descriptor);
     let words = [(buffer, count, descriptor), (compare, count, compare_descriptor), result];
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_atomic(3)`.
     unsafe {
         let request = request(ep, Form::Compare, (datatype, op), words, (address, key));
         start(ep, peer, Flags::Default, context, request)
@@ -249,7 +253,8 @@ unsafe extern "C" fn write_message<const NULL: bool>(
     message: *const fi_msg_atomic,
     flags: u64,
 ) -> isize {
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_atomic(3)`.
     unsafe {
         if NULL {
             return null::count_or(ep, flags, false, || write_message::<false>(ep, message, flags));
@@ -267,7 +272,8 @@ unsafe extern "C" fn fetch_message<const NULL: bool>(
     result_count: usize,
     flags: u64,
 ) -> isize {
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_atomic(3)`.
     unsafe {
         if NULL {
             return null::count_or(ep, flags, true, || {
@@ -291,7 +297,8 @@ unsafe extern "C" fn compare_message<const NULL: bool>(
     result_count: usize,
     flags: u64,
 ) -> isize {
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_atomic(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_atomic(3)`.
     unsafe {
         if NULL {
             return null::count_or(ep, flags, true, || {
@@ -314,10 +321,10 @@ unsafe extern "C" fn compare_message<const NULL: bool>(
     }
 }
 
-/// Starts the atomic of a message.
+/// Starts an atomic that is described by a message structure.
 ///
 /// # Safety
-/// The endpoint is an object of this library, and the caller keeps what `fi_atomic(3)` asks.
+/// The endpoint is an object of this library, and the caller follows the rules of `fi_atomic(3)`.
 unsafe fn start_message(
     ep: *mut fid_ep,
     form: Form,
@@ -327,7 +334,7 @@ unsafe fn start_message(
     result: Result<Place, c_int>,
 ) -> isize {
     let request_of = |message: &fi_msg_atomic| {
-        // SAFETY: the caller vouches for endpoint, message and arrays.
+        // SAFETY: the caller guarantees that endpoint, message and arrays are valid.
         unsafe {
             let source = only(message.msg_iov, message.desc, message.iov_count)?;
             if message.rma_iov_count != 1 || (*message.rma_iov).count != 1 {
@@ -337,27 +344,27 @@ unsafe fn start_message(
             request(ep, form, (message.datatype, message.op), [source, compare?, result?], (addr, key))
         }
     };
-    // SAFETY: the caller vouches for endpoint and message.
+    // SAFETY: the caller guarantees that endpoint and message are valid.
     unsafe {
         let message = &*message;
         start(ep, message.addr, Flags::Given(flags), message.context, request_of(message))
     }
 }
 
-/// Whether an endpoint has an atomic in the form of these flags (`FI_FETCH_ATOMIC`, `FI_COMPARE_ATOMIC`), and
-/// how many words it takes.
+/// Whether an endpoint supports an atomic in the form of these flags (`FI_FETCH_ATOMIC`,
+/// `FI_COMPARE_ATOMIC`), and the maximum number of words.
 unsafe extern "C" fn is_valid<const FLAGS: u64>(
     ep: *mut fid_ep,
     datatype: fi_datatype,
     op: fi_op,
     count: *mut usize,
 ) -> c_int {
-    // SAFETY: the table is that of endpoints.
+    // SAFETY: only the table of endpoints contains this function.
     let profile = unsafe { profile_of(ep) };
     if Form::of(FLAGS).and_then(|form| known(profile, form, datatype, op)).is_none() {
         return -FI_EOPNOTSUPP;
     }
-    // SAFETY: the caller gives the place.
+    // SAFETY: the caller passes a pointer that is valid for the result.
     unsafe { count.write(1) };
     0
 }
@@ -371,11 +378,11 @@ pub(crate) unsafe extern "C" fn query(
     flags: u64,
 ) -> c_int {
     let Some(form) = Form::of(flags) else { return -FI_EINVAL };
-    // SAFETY: the table is that of domains.
+    // SAFETY: only the table of domains contains this function.
     let (mut world, id) = unsafe { enter(domain) };
     let profile = at(&mut world.domains, id).profile;
     let Some((kind, _)) = known(profile, form, datatype, op) else { return -FI_EOPNOTSUPP };
-    // SAFETY: the caller gives room for the attributes.
+    // SAFETY: the caller passes a pointer that is valid for the attributes.
     unsafe { attributes.write(fi_atomic_attr { count: 1, size: kind.bytes() }) };
     0
 }

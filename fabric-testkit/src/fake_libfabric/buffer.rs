@@ -1,11 +1,11 @@
-//! Buffers as calls name them: local ones, and ranges of a peer's memory.
+//! Buffers as in the arguments of calls: local buffers, and ranges of a peer's memory.
 //!
-//! Invariant: a call names one local buffer at the most, as the limits of the offers say.
+//! Invariant: a call names at most one local buffer, according to the limits of the offers.
 
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 
-/// A buffer as a call names it: its address, its length, its descriptor.
+/// A buffer as in the arguments of a call: its address, its length, its descriptor.
 pub(crate) type Place = (*const c_void, usize, *mut c_void);
 
 /// No buffer.
@@ -14,7 +14,7 @@ pub(crate) const NOWHERE: Place = (std::ptr::null(), 0, std::ptr::null_mut());
 /// The only buffer of the arrays of a call; an error if there are more.
 ///
 /// # Safety
-/// There are so many elements, and as many descriptors, or null.
+/// The arrays have `count` elements; the descriptors may be null.
 pub(crate) unsafe fn only<E: Element>(
     elements: *const E,
     descriptors: *mut *mut c_void,
@@ -22,7 +22,7 @@ pub(crate) unsafe fn only<E: Element>(
 ) -> Result<Place, c_int> {
     match count {
         0 => Ok(NOWHERE),
-        // SAFETY: the caller vouches for the arrays.
+        // SAFETY: the caller guarantees that the arrays are valid.
         1 => unsafe {
             let (address, length) = (*elements).range();
             Ok((address, length, descriptors.as_ref().map_or(std::ptr::null_mut(), |first| *first)))
@@ -55,7 +55,7 @@ pub(crate) struct Local {
     pub(crate) address: usize,
     pub(crate) bytes: usize,
     pub(crate) descriptor: usize,
-    /// What it held at the call, if it was injected.
+    /// The contents at the time of the call, if the operation is injected.
     pub(crate) kept: Option<Vec<u8>>,
 }
 
@@ -65,17 +65,18 @@ impl Local {
         Local { address: address.expose_provenance(), bytes, descriptor: descriptor.addr(), kept: None }
     }
 
-    /// What it holds.
+    /// The contents.
     ///
     /// # Safety
-    /// The caller of the operation keeps it valid, as libfabric asks until the operation is complete.
+    /// The caller of the operation keeps the buffer valid, as libfabric requires until the operation is
+    /// complete.
     pub(crate) unsafe fn read(&self) -> Vec<u8> {
         if let Some(kept) = &self.kept {
             return kept.clone();
         }
         let mut data = vec![0; self.bytes];
         let source = std::ptr::with_exposed_provenance(self.address);
-        // SAFETY: the caller vouches for the buffer, and `data` has as many bytes.
+        // SAFETY: the caller guarantees that the buffer is valid, and `data` has as many bytes.
         unsafe { pelago_fabric::copy::transfer(data.as_mut_ptr(), source, self.bytes) };
         data
     }

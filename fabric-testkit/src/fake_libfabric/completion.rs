@@ -1,22 +1,23 @@
-//! Completions: how an endpoint is told what became of its operations.
+//! Completions: reports the outcome of operations to queues and counters of an endpoint.
 //!
-//! Invariant: an operation is counted before its entries can be taken, and who waits is woken after both.
+//! Invariant: an operation is counted before its entries can be read, and waiting threads are woken after
+//! both.
 
 use super::fault::Fault;
 use super::world::{CHANGED, Id, World, at};
 
-/// What became of an operation, as a queue tells it.
+/// The outcome of an operation, as in an entry of a queue.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Entry {
     pub(crate) context: usize,
     pub(crate) flags: u64,
     pub(crate) bytes: usize,
-    /// Where a message lies.
+    /// The address of a received message.
     pub(crate) buffer: usize,
     pub(crate) fault: Option<Fault>,
 }
 
-/// Completes an operation of an endpoint, which leaves these entries, and has failed if one of them says so.
+/// Completes an operation of an endpoint with these entries; it has failed if one of them has a fault.
 pub(crate) fn complete(
     world: &mut World,
     endpoint: Id,
@@ -26,7 +27,7 @@ pub(crate) fn complete(
     entries: &[Entry],
 ) {
     let fault = entries.iter().find_map(|entry| entry.fault);
-    // Who cancels knows of it.
+    // Cancellations are not logged, because the caller has requested them.
     if let Some(fault) = fault.filter(|fault| *fault != Fault::Cancelled) {
         fault.log(operation);
     }
@@ -38,7 +39,7 @@ pub(crate) fn complete(
     wake(world, endpoint);
 }
 
-/// Tells who waits at the queues of an endpoint that something has happened.
+/// Wakes the threads that wait for the queues of an endpoint.
 pub(crate) fn wake(world: &World, id: Id) {
     if let Some(endpoint) = world.endpoints.get(&id) {
         for queue in endpoint.queues() {

@@ -1,33 +1,33 @@
-//! Contexts of operations, in which a provider may ask for room of its own (`FI_CONTEXT`, `FI_CONTEXT2`).
+//! Contexts of operations, in which a provider may require space for itself (`FI_CONTEXT`, `FI_CONTEXT2`).
 //!
-//! Invariant: a provider that asks for room writes to it when it accepts an operation, and looks whether it
-//! is as it was when the operation is complete.
+//! Invariant: a provider that requires space writes to it when it accepts an operation, and checks that it is
+//! unchanged when the operation is complete.
 
 use super::fault::Fault;
 use pelago_fabric::ofi::sys::*;
 
-/// Writes to the provider's room in a context.
+/// Writes to the provider's space in a context.
 ///
 /// # Safety
-/// The context is 0, or has the room that the mode asks for.
+/// The context is 0, or has the space that the mode requires.
 pub(crate) unsafe fn mark(context: usize, mode: u64) {
     for (place, word) in words(context, mode) {
-        // SAFETY: the caller vouches for the room.
+        // SAFETY: the caller guarantees that the buffer is valid.
         unsafe { place.write(word) };
     }
 }
 
-/// Looks whether that room is as `mark` left it.
+/// Checks that the provider's space is unchanged since `mark`.
 ///
 /// # Safety
-/// The same as for `mark`.
+/// As for `mark`.
 pub(crate) unsafe fn check(context: usize, mode: u64) -> Result<(), Fault> {
-    // SAFETY: the caller vouches for the room.
+    // SAFETY: the caller guarantees that the buffer is valid.
     let is_intact = words(context, mode).all(|(place, word)| unsafe { place.read() } == word);
     if is_intact { Ok(()) } else { Err(Fault::ContextSpoilt) }
 }
 
-/// The words of a context that belong to the provider, and what it writes there.
+/// The words of a context that belong to the provider, and the values that it writes there.
 fn words(context: usize, mode: u64) -> impl Iterator<Item = (*mut usize, usize)> {
     let bytes = match mode {
         _ if context == 0 => 0,

@@ -1,7 +1,7 @@
 //! Completion counters: `fi_cntr(3)`.
 //!
-//! Invariant: the value lies in the object, where a null endpoint counts without the mutex; with manual
-//! progress it changes only in calls that concern an endpoint which the counter is bound to.
+//! Invariant: the value is in the object, where a null endpoint increments it without the mutex; with manual
+//! progress it changes only in calls on an endpoint that is bound to the counter.
 
 use super::engine::advance_all;
 use super::object::{self, Head, enter, of, table};
@@ -12,14 +12,14 @@ use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 
-/// The value of a counter, which a null endpoint counts up without the mutex.
+/// The value of a counter, which a null endpoint increments without the mutex.
 #[derive(Default)]
 pub(crate) struct Value {
     pub(crate) count: AtomicU64,
     pub(crate) errors: AtomicU64,
 }
 
-/// An open counter.
+/// The state of an open counter.
 pub(crate) struct Counter {
     pub(crate) domain: Id,
     waits: bool,
@@ -33,7 +33,7 @@ impl Counter {
         counted.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Where it counts, for a null endpoint.
+    /// The address of the value, for a null endpoint.
     pub(crate) fn value(&self) -> *mut Value {
         std::ptr::from_ref(self.value).cast_mut()
     }
@@ -65,7 +65,7 @@ pub(crate) unsafe extern "C" fn open(
     cntr: *mut *mut fid_cntr,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives attributes or null, and an open domain, whose table this function stands in.
+    // SAFETY: the caller passes attributes or null, and an open domain, whose table contains this function.
     let ((mut world, domain), attributes) = unsafe { (enter(domain), attributes.as_ref()) };
     let (events, wait_obj) = attributes.map_or((0, 0), |given| (given.events, given.wait_obj));
     if events != FI_CNTR_EVENTS_COMP || !matches!(wait_obj, FI_WAIT_NONE | FI_WAIT_UNSPEC) {
@@ -78,7 +78,7 @@ pub(crate) unsafe extern "C" fn open(
         let value = unsafe { &of(object).shared };
         Counter { domain, waits: wait_obj != FI_WAIT_NONE, value }
     };
-    // SAFETY: the caller gives the place.
+    // SAFETY: the caller passes a pointer that is valid for the result.
     unsafe { object::open(&mut world, cntr, context, head, state) }
 }
 
@@ -88,43 +88,43 @@ fn advance(world: &mut World, counter: Id) {
     advance_all(world, |endpoint| endpoint.has_counter(counter));
 }
 
-/// The value of a counter, after progress.
+/// Makes progress and returns the value of a counter.
 ///
 /// # Safety
 /// The counter is an object of this library.
 unsafe fn advanced<'a>(cntr: *mut fid_cntr) -> &'a Value {
-    // SAFETY: the caller vouches for the counter.
+    // SAFETY: the caller guarantees that the counter is valid.
     let ((mut world, id), object) = unsafe { (enter(cntr), of(cntr)) };
     advance(&mut world, id);
     &object.shared
 }
 
 unsafe extern "C" fn read(cntr: *mut fid_cntr) -> u64 {
-    // SAFETY: the table is that of counters.
+    // SAFETY: only the table of counters contains this function.
     unsafe { advanced(cntr) }.count.load(Ordering::Relaxed)
 }
 
 unsafe extern "C" fn read_errors(cntr: *mut fid_cntr) -> u64 {
-    // SAFETY: the table is that of counters.
+    // SAFETY: only the table of counters contains this function.
     unsafe { advanced(cntr) }.errors.load(Ordering::Relaxed)
 }
 
 unsafe extern "C" fn add(cntr: *mut fid_cntr, count: u64) -> c_int {
-    // SAFETY: the table is that of counters.
+    // SAFETY: only the table of counters contains this function.
     unsafe { of(cntr) }.shared.count.fetch_add(count, Ordering::Relaxed);
     CHANGED.notify_all();
     0
 }
 
 unsafe extern "C" fn set(cntr: *mut fid_cntr, count: u64) -> c_int {
-    // SAFETY: the table is that of counters.
+    // SAFETY: only the table of counters contains this function.
     unsafe { of(cntr) }.shared.count.store(count, Ordering::Relaxed);
     CHANGED.notify_all();
     0
 }
 
 unsafe extern "C" fn wait(cntr: *mut fid_cntr, threshold: u64, timeout: c_int) -> c_int {
-    // SAFETY: the table is that of counters.
+    // SAFETY: only the table of counters contains this function.
     let ((mut world, id), value) = unsafe { (enter(cntr), &of(cntr).shared) };
     if !at(&mut world.counters, id).waits {
         return -FI_EINVAL;

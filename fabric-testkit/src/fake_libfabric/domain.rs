@@ -1,6 +1,6 @@
-//! The domain: what endpoints share, and the table by which all else is opened.
+//! The domain: endpoints share it, and its table opens all other objects.
 //!
-//! Invariant: it is not closed while anything of it is open.
+//! Invariant: a domain cannot be closed while an object of it is open.
 
 use super::object::{Head, enter, table};
 use super::profile::Profile;
@@ -10,7 +10,7 @@ use super::{address, atomic, counter, endpoint, object, queue, region};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 
-/// An open domain.
+/// The state of an open domain.
 pub(crate) struct Domain {
     pub(crate) fabric: Id,
     pub(crate) profile: &'static Profile,
@@ -51,14 +51,14 @@ pub(crate) unsafe extern "C" fn open(
     domain: *mut *mut fid_domain,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives an open fabric, whose table this function stands in.
+    // SAFETY: the caller passes an open fabric, whose table contains this function.
     let (mut world, fabric) = unsafe { enter(fabric) };
     let profile = at(&mut world.fabrics, fabric).profile;
-    // SAFETY: the caller gives an entry that this library has made.
+    // SAFETY: the caller passes an entry that this library has made.
     if !unsafe { super::info::is_of(info, profile) } {
         return -FI_EINVAL;
     }
     let head = |fid| fid_domain { fid, ops: table(&OPS), mr: table(&MR) };
-    // SAFETY: the caller gives the place.
+    // SAFETY: the caller passes a pointer that is valid for the result.
     unsafe { object::open(&mut world, domain, context, head, |_, _| Domain { fabric, profile }) }
 }

@@ -1,8 +1,8 @@
 //! Endpoints: opened, bound, enabled, named and closed: `fi_endpoint(3)`, `fi_cm(3)`.
 //!
-//! Invariant: an enabled endpoint is bound to an address vector and to a queue for each direction, and to
-//! nothing more from then on. One that is closed takes its operations with it; what others have sent to it
-//! comes back to them as an error.
+//! Invariant: an enabled endpoint is bound to an address vector and to a queue for each direction, and cannot
+//! be bound to other objects afterwards. Closing an endpoint discards its operations; operations of others on
+//! it return to them with an error.
 
 use super::counter::Value;
 use super::engine::give_back;
@@ -20,38 +20,39 @@ use pelago_fabric::sync::{AtomicPtr, Ordering};
 use std::collections::VecDeque;
 use std::ptr::null_mut;
 
-/// Room in a buffer for messages below which it is given back, unless its owner says otherwise, in bytes.
+/// The default of `FI_OPT_MIN_MULTI_RECV`, in bytes: a multi-receive buffer with less space is returned.
 const LEAST_ROOM_DEFAULT: usize = 64;
-/// The option by which its owner says so: its level and its name.
+/// The level and the name of the option that changes it.
 const LEAST_ROOM: (c_int, c_int) = (FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV);
 
-/// An open endpoint.
+/// The state of an open endpoint.
 pub(crate) struct Endpoint {
     pub(crate) domain: Id,
     pub(crate) profile: &'static Profile,
-    /// What errors name of operations that have no context.
+    /// The context in errors of operations that have none.
     pub(crate) context: usize,
-    /// Flags of operations that are given none.
+    /// The default flags of operations.
     pub(crate) op_flags: u64,
     pub(crate) vector: Option<Id>,
-    /// The queue of each direction, and whether it wants entries only where they are asked for.
+    /// The queue of each direction, and whether only operations that request an entry write one
+    /// (`FI_SELECTIVE_COMPLETION`).
     pub(crate) transmits: Option<(Id, bool)>,
     pub(crate) receives_at: Option<(Id, bool)>,
     pub(crate) counters: Counters,
     pub(crate) is_enabled: bool,
     pub(crate) least_room: usize,
-    /// Operations that were accepted and are not complete, and those of them that will leave an entry.
+    /// The number of outstanding operations, and of those among them that will write an entry.
     pub(crate) in_flight: usize,
     pub(crate) reserved: usize,
-    /// Its operations that have not left.
+    /// Its operations that have not been sent.
     pub(crate) outgoing: VecDeque<Operation>,
-    /// Its operations that have come back.
+    /// Its operations that have returned.
     pub(crate) returned: VecDeque<Operation>,
-    /// Operations of others on its memory.
+    /// Operations of other endpoints on its memory.
     pub(crate) incoming: VecDeque<Operation>,
-    /// Messages for it.
+    /// Messages that have arrived.
     pub(crate) mail: VecDeque<Letter>,
-    /// Buffers that it has posted for them.
+    /// Posted receive buffers.
     pub(crate) receives: VecDeque<Receive>,
 }
 
@@ -64,7 +65,7 @@ pub(crate) struct Counters {
     pub(crate) receives: Option<Id>,
 }
 
-/// Where a null endpoint counts.
+/// The counters that a null endpoint increments.
 #[derive(Default)]
 pub(crate) struct Counts {
     writes: AtomicPtr<Value>,
@@ -72,14 +73,14 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Where it counts operations that fetch, or those that do not.
+    /// The counter of operations that fetch, or of those that do not.
     pub(crate) fn place(&self, fetches: bool) -> &AtomicPtr<Value> {
         if fetches { &self.reads } else { &self.writes }
     }
 }
 
 impl Endpoint {
-    /// The queues that it is bound to.
+    /// The queues that the endpoint is bound to.
     pub(crate) fn queues(&self) -> Vec<Id> {
         let both = [self.transmits, self.receives_at].into_iter().flatten();
         let mut queues: Vec<Id> = both.map(|(queue, _)| queue).collect();
@@ -87,25 +88,25 @@ impl Endpoint {
         queues
     }
 
-    /// Whether it is bound to that queue.
+    /// Whether the endpoint is bound to this queue.
     pub(crate) fn has_queue(&self, id: Id) -> bool {
         self.queues().contains(&id)
     }
 
-    /// Whether another operation of that kind may wait at it.
+    /// Whether there is room for another incoming operation of this kind.
     pub(crate) fn has_room(&self, action: Action) -> bool {
         let waiting = if action == Action::Message { self.mail.len() } else { self.incoming.len() };
         waiting < QUEUE_COUNT
     }
 
-    /// Whether it is bound to that counter.
+    /// Whether the endpoint is bound to this counter.
     pub(crate) fn has_counter(&self, id: Id) -> bool {
         let Counters { reads, writes, sends, receives } = self.counters;
         [reads, writes, sends, receives].contains(&Some(id))
     }
 }
 
-/// What an enabled endpoint is bound to.
+/// The object that an enabled endpoint is bound to.
 pub(crate) fn bound<T>(binding: Option<T>) -> T {
     binding.expect("it is bound before it is enabled")
 }
@@ -147,10 +148,10 @@ pub(crate) unsafe extern "C" fn open(
     ep: *mut *mut fid_ep,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives an open domain, whose table this function stands in.
+    // SAFETY: the caller passes an open domain, whose table contains this function.
     let (mut world, domain) = unsafe { enter(domain) };
     let profile = at(&mut world.domains, domain).profile;
-    // SAFETY: the caller gives an entry that this library has made.
+    // SAFETY: the caller passes an entry that this library has made.
     let op_flags = unsafe {
         if !super::info::is_of(info, profile) {
             return -FI_EINVAL;
@@ -190,18 +191,18 @@ pub(crate) unsafe extern "C" fn open(
         atomic,
         collective: null_mut(),
     };
-    // SAFETY: the caller gives the place.
+    // SAFETY: the caller passes a pointer that is valid for the result.
     unsafe { object::open(&mut world, ep, context, head, |_, _| endpoint) }
 }
 
 unsafe extern "C" fn bind(fid: *mut fid, object: *mut fid, flags: u64) -> c_int {
     let endpoint = fid.cast::<fid_ep>();
-    // SAFETY: the table is that of endpoints.
+    // SAFETY: only the table of endpoints contains this function.
     let ((mut world, id), counts) = unsafe { (enter(endpoint), &of(endpoint).shared) };
     if at(&mut world.endpoints, id).is_enabled {
         return -FI_EOPBADSTATE;
     }
-    // SAFETY: the caller gives an open object.
+    // SAFETY: the caller passes an open object.
     match unsafe { (id_of::<fid_av>(object), id_of::<fid_cq>(object), id_of::<fid_cntr>(object)) } {
         (Some(vector), ..) => bind_vector(&mut world, id, vector),
         (_, Some(queue), _) => bind_queue(&mut world, id, queue, flags),
@@ -264,14 +265,14 @@ fn bind_counter(world: &mut World, id: Id, counter: Id, flags: u64, counts: &Cou
 }
 
 unsafe extern "C" fn control(fid: *mut fid, command: c_int, _argument: *mut c_void) -> c_int {
-    // SAFETY: the table is that of endpoints.
+    // SAFETY: only the table of endpoints contains this function.
     let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
     let endpoint = at(&mut world.endpoints, id);
     match command {
         FI_ENABLE if endpoint.is_enabled => -FI_EOPBADSTATE,
         FI_ENABLE if endpoint.vector.is_none() => -FI_ENOAV,
         FI_ENABLE if endpoint.transmits.is_none() || endpoint.receives_at.is_none() => -FI_ENOCQ,
-        // A null endpoint counts without looking whether there is a counter.
+        // A null endpoint increments its counter without checking that there is one.
         FI_ENABLE if endpoint.profile.is_null && endpoint.counters.writes.is_none() => -FI_EINVAL,
         FI_ENABLE if endpoint.profile.is_null && endpoint.counters.reads.is_none() => -FI_EINVAL,
         FI_ENABLE => {
@@ -283,13 +284,13 @@ unsafe extern "C" fn control(fid: *mut fid, command: c_int, _argument: *mut c_vo
 }
 
 unsafe extern "C" fn name(fid: *mut fid, address: *mut c_void, bytes: *mut usize) -> c_int {
-    // SAFETY: the table is that of endpoints.
+    // SAFETY: only the table of endpoints contains this function.
     let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
     let endpoint = at(&mut world.endpoints, id);
     if !endpoint.is_enabled {
         return -FI_EOPBADSTATE;
     }
-    // SAFETY: the caller gives as much room as it says.
+    // SAFETY: the caller passes a buffer of the length that it states.
     unsafe { address::write(endpoint.profile, id, address, bytes) }
 }
 
@@ -300,7 +301,7 @@ unsafe extern "C" fn set_option(
     value: *const c_void,
     bytes: usize,
 ) -> c_int {
-    // SAFETY: the table is that of endpoints.
+    // SAFETY: only the table of endpoints contains this function.
     let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
     if (level, option) != LEAST_ROOM {
         return -FI_ENOPROTOOPT;
@@ -308,7 +309,7 @@ unsafe extern "C" fn set_option(
     if bytes != size_of::<usize>() {
         return -FI_EINVAL;
     }
-    // SAFETY: the caller gives a value of that size.
+    // SAFETY: the caller passes a value of that size.
     at(&mut world.endpoints, id).least_room = unsafe { value.cast::<usize>().read_unaligned() };
     0
 }
@@ -320,12 +321,12 @@ unsafe extern "C" fn get_option(
     value: *mut c_void,
     bytes: *mut usize,
 ) -> c_int {
-    // SAFETY: the table is that of endpoints.
+    // SAFETY: only the table of endpoints contains this function.
     let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
     if (level, option) != LEAST_ROOM {
         return -FI_ENOPROTOOPT;
     }
-    // SAFETY: the caller gives as much room as it says.
+    // SAFETY: the caller passes a buffer of the length that it states.
     unsafe {
         if bytes.replace(size_of::<usize>()) < size_of::<usize>() {
             return -FI_ETOOSMALL;

@@ -1,11 +1,12 @@
-//! How operations move: out of the initiator's queue, into the target's, back, and into entries and counters.
+//! The progress engine: moves operations from the queue of the initiator to that of the target, executes
+//! them, and returns them to the initiator, which writes entries and counters.
 //!
-//! Invariant: each step is taken in a call that concerns the endpoint at which it happens: the initiator's
-//! for the way out and for completions, the target's for what is done to its memory. Where progress is
-//! automatic, the initiator's call takes the target's steps as well, and a thread calls for those who do not.
-//! Messages between two endpoints stay in order, and behind all else that was started before them, which
-//! some of the providers promise, and writes among each other where a provider says so; all else is executed
-//! last come first, as nothing is promised.
+//! Invariant: each step occurs in a call on the endpoint that it concerns: sending and completion in calls on
+//! the initiator, accesses to memory in calls on the target. With automatic progress, a call on the initiator
+//! also makes the steps of the target, and a thread makes progress for endpoints that are not called.
+//! Messages between two endpoints stay in order, and behind all operations that were started before them,
+//! because some providers guarantee this; writes stay in order if the provider guarantees it. All other
+//! operations are executed in reverse order, because nothing is guaranteed.
 
 use super::completion::{self, Entry, wake};
 use super::context;
@@ -22,13 +23,13 @@ use std::ops::Range;
 use std::sync::{Condvar, PoisonError};
 use std::time::Duration;
 
-/// How long what nobody calls for lies, where progress is automatic.
+/// The delay of automatic progress, for endpoints that are not called.
 const LAZINESS: Duration = Duration::from_millis(1);
 
-/// Told when there may be something to move that nobody calls for.
+/// Notified when an operation may need automatic progress.
 static POSTED: Condvar = Condvar::new();
 
-/// Takes the steps of an endpoint.
+/// Makes progress on an endpoint.
 pub(crate) fn advance(world: &mut World, id: Id) {
     take_back(world, id);
     let targets = send_out(world, id);
@@ -42,7 +43,7 @@ pub(crate) fn advance(world: &mut World, id: Id) {
     }
 }
 
-/// The same for all endpoints of which `concerns` says so.
+/// Makes progress on all endpoints for which `concerns` returns true.
 pub(crate) fn advance_all(world: &mut World, concerns: impl Fn(&Endpoint) -> bool) {
     world.endpoints_where(concerns).into_iter().for_each(|id| advance(world, id));
 }
@@ -64,7 +65,7 @@ pub(crate) fn is_movable(world: &World, id: Id) -> bool {
         || endpoint.outgoing.iter().any(leaves)
 }
 
-/// To be called when something was posted at an endpoint.
+/// To be called when an operation was posted to an endpoint.
 pub(crate) fn note_post(world: &mut World, id: Id) {
     wake(world, id);
     if at(&mut world.endpoints, id).profile.is_manual() {
@@ -94,7 +95,7 @@ fn move_for_others() {
     }
 }
 
-/// Hands operations to their targets, as far as these have room; the targets.
+/// Passes operations to their targets, as far as these have room; returns the targets.
 fn send_out(world: &mut World, id: Id) -> Vec<Id> {
     let (mut held, mut targets) = (VecDeque::new(), Vec::new());
     while let Some(operation) = at(&mut world.endpoints, id).outgoing.pop_front() {
@@ -103,7 +104,7 @@ fn send_out(world: &mut World, id: Id) -> Vec<Id> {
             give_back(world, operation, Err(Fault::Gone));
             continue;
         };
-        // A target that is full stays so as long as this lasts: no message overtakes what is held.
+        // A full target stays full during this loop: no message overtakes an operation that is held back.
         let is_behind = || held.iter().any(|held: &Operation| held.to == to);
         if !target.has_room(operation.request.action) || is_message && is_behind() {
             held.push_back(operation);
@@ -123,7 +124,7 @@ fn send_out(world: &mut World, id: Id) -> Vec<Id> {
     targets
 }
 
-/// Sends a message: it is complete when it has left.
+/// Sends a message; the send is complete when the message has left.
 fn post_letter(world: &mut World, operation: Operation) {
     let outcome = check_locals(world, &operation);
     if outcome.is_ok() {
@@ -134,19 +135,20 @@ fn post_letter(world: &mut World, operation: Operation) {
     give_back(world, operation, outcome);
 }
 
-/// Executes what has arrived at an endpoint, and lets its senders know that there is room.
+/// Executes the operations that have arrived at an endpoint, and wakes its senders, because there is room
+/// again.
 fn serve(world: &mut World, id: Id) {
     while let Some(mut operation) = take_next(at(&mut world.endpoints, id)) {
         let outcome = execute(world, id, &mut operation);
         give_back(world, operation, outcome);
     }
-    // Behind what came before.
+    // Messages are delivered after the operations that came before them.
     deliver(world, id);
     let waits = |endpoint: &Endpoint| endpoint.outgoing.iter().any(|operation| operation.to == id);
     world.endpoints_where(waits).into_iter().for_each(|sender| wake(world, sender));
 }
 
-/// The operation that is executed next: the last, or if that is a write where these are in order, the first
+/// The operation that is executed next: the last one, or if it is a write and writes are in order, the first
 /// write.
 fn take_next(target: &mut Endpoint) -> Option<Operation> {
     let is_write = |operation: &Operation| operation.request.action == Action::Write;
@@ -156,15 +158,15 @@ fn take_next(target: &mut Endpoint) -> Option<Operation> {
     target.incoming.remove(first.unwrap_or(target.incoming.len().wrapping_sub(1)))
 }
 
-/// Does what an operation asks for at its target.
+/// Executes an operation at its target.
 fn execute(world: &mut World, id: Id, operation: &mut Operation) -> Result<(), Fault> {
     check_locals(world, operation)?;
     let request = &operation.request;
     let domain = at(&mut world.endpoints, id).domain;
     let remote = find_remote(world, id, domain, &request.remote, request.action.remote_access())?;
     let place = std::ptr::with_exposed_provenance_mut::<u8>(remote);
-    // SAFETY: who registered the region keeps its memory, and the range lies in it; the initiator keeps its
-    // buffers valid until the operation is complete.
+    // SAFETY: the owner of the region keeps its memory valid, and the range lies in it; the initiator keeps
+    // its buffers valid until the operation is complete.
     unsafe {
         match request.action {
             Action::Message => unreachable!("messages go to the mail"),
@@ -187,24 +189,24 @@ fn execute(world: &mut World, id: Id, operation: &mut Operation) -> Result<(), F
     Ok(())
 }
 
-/// The number that a word of this kind holds; 0 if there is none.
+/// The value of a word of this kind; 0 if there are no bytes.
 fn word(kind: AtomicKind, bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[low(kind)][..bytes.len()].copy_from_slice(bytes);
     u64::from_ne_bytes(word)
 }
 
-/// A number as a word of this kind.
+/// The bytes of a word of this kind.
 fn bytes_of(kind: AtomicKind, word: u64) -> Vec<u8> {
     word.to_ne_bytes()[low(kind)].to_vec()
 }
 
-/// Where in a number the bytes of such a word lie.
+/// The range of the bytes of such a word in a `u64`.
 fn low(kind: AtomicKind) -> Range<usize> {
     if cfg!(target_endian = "big") { 8 - kind.bytes()..8 } else { 0..kind.bytes() }
 }
 
-/// Brings an operation back to where it was started, with what has become of it.
+/// Returns an operation to its initiator, with its outcome.
 pub(crate) fn give_back(world: &mut World, mut operation: Operation, outcome: Result<(), Fault>) {
     operation.outcome = outcome;
     let from = operation.from;
@@ -214,14 +216,14 @@ pub(crate) fn give_back(world: &mut World, mut operation: Operation, outcome: Re
     }
 }
 
-/// Completes what has come back.
+/// Completes operations that have returned.
 fn take_back(world: &mut World, id: Id) {
     while let Some(operation) = at(&mut world.endpoints, id).returned.pop_front() {
         complete(world, operation);
     }
 }
 
-/// Writes what was fetched, counts the operation and leaves its entry.
+/// Writes the fetched data, counts the operation and writes its entry.
 fn complete(world: &mut World, mut operation: Operation) {
     let (id, action) = (operation.from, operation.request.action);
     let endpoint = at(&mut world.endpoints, id);
@@ -234,15 +236,15 @@ fn complete(world: &mut World, mut operation: Operation) {
         _ => endpoint.counters.writes,
     };
     let (queue, _) = bound(endpoint.transmits);
-    // SAFETY: with such a mode the context of whatever leaves an entry has the room.
+    // SAFETY: with such a mode, the context of every operation with an entry has the required space.
     let intact = unsafe { context::check(operation.context, mode) };
     let result = &operation.request.result;
     operation.outcome =
         operation.outcome.and(intact).and_then(|()| check_local(world, domain, result, FI_READ));
     if operation.outcome.is_ok() && result.bytes > 0 {
         let place = std::ptr::with_exposed_provenance_mut(result.address);
-        // SAFETY: the initiator keeps the place valid until the operation is complete, and as many bytes
-        // were fetched as it has.
+        // SAFETY: the initiator keeps the result buffer valid until the operation is complete, and its length
+        // is that of the fetched data.
         unsafe { copy::transfer(place, operation.fetched.as_ptr(), result.bytes) };
     }
     let (completes, fault) = (operation.completes, operation.outcome.err());

@@ -1,6 +1,6 @@
-//! The fabric: what holds all other objects of a provider.
+//! The fabric: the object to which all other objects of a provider belong.
 //!
-//! Invariant: it is not closed while a domain of it is open.
+//! Invariant: a fabric cannot be closed while a domain of it is open.
 
 use super::object::{Head, enter, id_of, table};
 use super::profile::{PROFILES, Profile};
@@ -11,7 +11,7 @@ use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use std::ffi::CStr;
 
-/// An open fabric.
+/// The state of an open fabric.
 pub(crate) struct Fabric {
     pub(crate) profile: &'static Profile,
 }
@@ -33,7 +33,7 @@ pub(crate) unsafe extern "C" fn fi_fabric(
     fabric: *mut *mut fid_fabric,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives attributes of an entry that this library has made.
+    // SAFETY: the caller passes attributes of an entry that this library has made.
     let (name, api_version) = unsafe {
         let attributes = &*attributes;
         if attributes.prov_name.is_null() {
@@ -45,17 +45,18 @@ pub(crate) unsafe extern "C" fn fi_fabric(
         return -FI_ENODEV;
     };
     let head = |fid| fid_fabric { fid, ops: table(&OPS), api_version };
-    // SAFETY: the caller gives the place.
+    // SAFETY: the caller passes a pointer that is valid for the result.
     unsafe { object::open(&mut world(), fabric, context, head, |_, _| Fabric { profile }) }
 }
 
-/// Says whether it is safe to sleep until the descriptors of these queues become readable: `fi_trywait(3)`.
+/// Returns whether it is safe to sleep until the descriptors of these queues become readable:
+/// `fi_trywait(3)`.
 unsafe extern "C" fn try_wait(fabric: *mut fid_fabric, fids: *mut *mut fid, count: c_int) -> c_int {
-    // SAFETY: the table is that of fabrics.
+    // SAFETY: only the table of fabrics contains this function.
     let (mut world, _) = unsafe { enter(fabric) };
     let mut answer = 0;
     for index in 0..count {
-        // SAFETY: the caller gives an array of so many open objects.
+        // SAFETY: the caller passes an array of `count` open objects.
         let queue = unsafe { id_of::<fid_cq>(*fids.add(index as usize)) };
         let Some(queue) = queue else { return -FI_EINVAL };
         match try_wait_for(&mut world, queue) {

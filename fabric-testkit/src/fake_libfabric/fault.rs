@@ -1,12 +1,12 @@
-//! What can go wrong with an operation: as an error of libfabric's, and in words.
+//! Faults of operations: the errors of libfabric, with messages.
 //!
-//! Invariant: a fault has one number (`prov_errno` of an entry), by which `fi_cq_strerror` finds its words.
+//! Invariant: a fault has one number (`prov_errno` of an entry), by which `fi_cq_strerror` finds its message.
 
 use libc::c_int;
 use pelago_fabric::ofi::sys::*;
 use std::ffi::CStr;
 
-/// The faults, each with the error that libfabric's users see and its words.
+/// The faults, each with its libfabric error and its message.
 macro_rules! faults {
     ($($fault:ident: $error:ident, $words:literal;)*) => {
         /// Why an operation failed.
@@ -18,14 +18,14 @@ macro_rules! faults {
         impl Fault {
             const ALL: &'static [Fault] = &[$(Fault::$fault),*];
 
-            /// As libfabric's users see it.
+            /// The libfabric error of the fault.
             pub(crate) fn error(self) -> c_int {
                 match self {
                     $(Fault::$fault => $error,)*
                 }
             }
 
-            /// In words.
+            /// The message of the fault.
             pub(crate) fn words(self) -> &'static CStr {
                 match self {
                     $(Fault::$fault => $words,)*
@@ -53,17 +53,17 @@ faults! {
 }
 
 impl Fault {
-    /// The number by which `of_code` finds it; not 0.
+    /// The number of the fault for `of_code`; not 0.
     pub(crate) fn code(self) -> c_int {
         self as c_int + 1
     }
 
-    /// The fault of that number.
+    /// The fault of this number.
     pub(crate) fn of_code(code: c_int) -> Option<Fault> {
         Fault::ALL.iter().copied().find(|fault| fault.code() == code)
     }
 
-    /// Says it on standard error, if libfabric's own setting asks for warnings.
+    /// Prints the fault on standard error, if libfabric's own setting enables warnings.
     pub(crate) fn log(self, operation: &str) {
         let level = std::env::var("FI_LOG_LEVEL").unwrap_or_default().to_lowercase();
         if matches!(&*level, "warn" | "trace" | "info" | "debug") {

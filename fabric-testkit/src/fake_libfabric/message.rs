@@ -1,6 +1,7 @@
 //! Messages: `fi_msg(3)`.
 //!
-//! Invariant: a message is complete when it has left; what becomes of it at its target is the receiver's.
+//! Invariant: a send is complete when the message has left; errors at its target are reported to the
+//! receiver.
 
 use super::buffer::{Local, Place, only};
 use super::operation::{Action, Flags, Request, start};
@@ -10,7 +11,7 @@ use libc::c_void;
 use pelago_fabric::ofi::sys::*;
 use std::ptr::null_mut;
 
-/// The table.
+/// The table of functions.
 pub(crate) static OPS: fi_ops_msg = fi_ops_msg {
     recv: Some(receive),
     recvmsg: Some(receive_message),
@@ -28,17 +29,20 @@ unsafe extern "C" fn send(
     peer: fi_addr_t,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_msg(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_msg(3)`.
     unsafe { start(ep, peer, Flags::Default, context, Ok(request((buffer, bytes, descriptor)))) }
 }
 
 unsafe extern "C" fn inject(ep: *mut fid_ep, buffer: *const c_void, bytes: usize, peer: fi_addr_t) -> isize {
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_msg(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_msg(3)`.
     unsafe { start(ep, peer, Flags::Injected, null_mut(), Ok(request((buffer, bytes, null_mut())))) }
 }
 
 unsafe extern "C" fn send_message(ep: *mut fid_ep, message: *const fi_msg, flags: u64) -> isize {
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_msg(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_msg(3)`.
     unsafe {
         let message = &*message;
         let request = only(message.msg_iov, message.desc, message.iov_count).map(request);

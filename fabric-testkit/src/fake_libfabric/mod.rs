@@ -1,23 +1,24 @@
-//! A fake libfabric: the functions of `libfabric.so.1` that the provider `ofi` uses, and a network inside one
-//! process behind them.
+//! A fake libfabric: the functions of `libfabric.so.1` that the provider `ofi` uses, on top of a network that
+//! is simulated inside one process.
 //!
-//! Tests use it in place of libfabric. Its providers `like-verbs` and `like-cxi` (`offer/profile.rs`) make
-//! the demands of networks that no test machine has. `plain` demands nothing. `null` moves no data; it is
-//! there to count instructions. The providers hold their users to these demands: where real hardware
-//! delivers wrong data or crashes, the fake library reports an error in words. With `FI_LOG_LEVEL=warn` it
-//! prints each error on standard error.
+//! Tests use it in place of libfabric. Its providers `like-verbs` and `like-cxi` (`offer/profile.rs`) have
+//! the requirements of networks that no test machine has. `plain` has no requirements. `null` moves no data;
+//! it is used for counting instructions. The providers check that callers meet these requirements: where real
+//! hardware delivers wrong data or crashes, the fake library reports an error with a message. With
+//! `FI_LOG_LEVEL=warn` it prints each error on standard error.
 //!
 //! There are two ways to use it:
-//! * [`install`] makes it known inside the calling program by its [`NAME`], which `Choice::library` and
-//!   `PELAGO_OFI_LIBRARY` then take in place of a path. No file is needed. A process that a test starts has
-//!   to call it too.
-//! * `cargo build -p pelago-fabric-testkit --example fake_libfabric` makes a shared library of it, for
-//!   programs that know nothing of this crate.
+//! * [`install`] registers the library inside the calling program under its [`NAME`], which `Choice::library`
+//!   and `PELAGO_OFI_LIBRARY` then accept in place of a path. No file is needed. A process that a test starts
+//!   has to call it too.
+//! * `cargo build -p pelago-fabric-testkit --example fake_libfabric` builds it as a shared library, for
+//!   programs that do not use this crate.
 //!
-//! Invariant: it promises what the manual pages of libfabric 1.17 promise and no more. What they leave open
-//! comes as late as it may: writes overtake each other, local buffers are read when the data move. All state
-//! lies behind one mutex (`world.rs`), so that any thread may call. Objects are never freed: if one is used
-//! after it was closed, the process ends and says so.
+//! Invariant: the library gives the guarantees of the manual pages of libfabric 1.17 and no others. Where
+//! they leave the order or the time open, the library chooses the latest possible one: writes overtake each
+//! other, local buffers are read when the data move. One mutex protects all state (`world.rs`), so that any
+//! thread may call. Objects are never freed: if one is used after it was closed, the process ends with an
+//! error message.
 
 mod address;
 mod atomic;
@@ -61,7 +62,7 @@ pub const FUNCTIONS: Functions = Functions {
     fi_tostr_r: text::fi_tostr_r,
 };
 
-/// Makes the library known inside this program by its [`NAME`], and opens it.
+/// Registers the library inside this program under its [`NAME`], and opens it.
 ///
 /// ```
 /// use pelago_fabric::ofi::{Choice, Ofi};
@@ -76,11 +77,11 @@ pub const FUNCTIONS: Functions = Functions {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn install() -> &'static Library {
-    // SAFETY: the functions are those of this library, which keeps what the manual pages promise.
+    // SAFETY: the functions are those of this library, which behave as the manual pages specify.
     unsafe { Library::built_in(NAME, FUNCTIONS) }
 }
 
-/// The version of libfabric that this one looks like.
+/// The version of libfabric whose interface this library has.
 const VERSION: u32 = FI_VERSION(1, 17);
 
 extern "C" fn fi_version() -> u32 {

@@ -1,7 +1,7 @@
-//! Operations: what a call of an op table asks for, and how it is accepted.
+//! Operations: the request of a call, and its acceptance.
 //!
-//! Invariant: an accepted operation has room for its entry, and of its buffers nothing is read or written at
-//! the call but what is injected.
+//! Invariant: an accepted operation has room for its entry, and the call itself accesses only the buffers of
+//! injected operations.
 
 use super::buffer::{Local, Remote};
 use super::context;
@@ -17,7 +17,7 @@ use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::{AtomicKind, AtomicOp};
 
-/// What an operation does.
+/// The kind of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Write,
@@ -36,17 +36,17 @@ impl Action {
         }
     }
 
-    /// Whether data come back.
+    /// Whether data return to the initiator.
     pub(crate) fn fetches(self) -> bool {
         matches!(self, Action::Read | Action::Atomic { fetches: true, .. })
     }
 
-    /// What the region of a source must have been registered for.
+    /// The access flags that the region of a source needs.
     pub(crate) fn source_access(self) -> u64 {
         if self == Action::Message { FI_SEND } else { FI_WRITE }
     }
 
-    /// What the target's region must have been registered for.
+    /// The access flags that the target's region needs.
     pub(crate) fn remote_access(self) -> u64 {
         match self {
             Action::Read | Action::Atomic { op: AtomicOp::Fetch, .. } => FI_REMOTE_READ,
@@ -55,7 +55,7 @@ impl Action {
         }
     }
 
-    /// The flags of its entry.
+    /// The flags of its completion entry.
     pub(crate) fn entry_flags(self) -> u64 {
         match self {
             Action::Write => FI_RMA | FI_WRITE,
@@ -67,7 +67,7 @@ impl Action {
     }
 }
 
-/// What a call asks for.
+/// The request of a call.
 pub(crate) struct Request {
     pub(crate) action: Action,
     pub(crate) source: Local,
@@ -77,26 +77,26 @@ pub(crate) struct Request {
 }
 
 impl Request {
-    /// One of that kind, without buffers yet.
+    /// A request of this kind, without buffers.
     pub(crate) fn new(action: Action) -> Request {
         let (source, compare, result, remote) = Default::default();
         Request { action, source, compare, result, remote }
     }
 
-    /// The bytes that it moves.
+    /// The number of bytes that it moves.
     fn bytes(&self) -> usize {
         self.source.bytes.max(self.result.bytes)
     }
 }
 
-/// How a call asks for it.
+/// The flags of a call.
 #[derive(Clone, Copy)]
 pub(crate) enum Flags {
-    /// As the endpoint was opened.
+    /// The default flags of the endpoint.
     Default,
-    /// As the call says.
+    /// Flags that the call passes.
     Given(u64),
-    /// Injected, and without an entry.
+    /// Injected, without an entry.
     Injected,
 }
 
@@ -104,20 +104,20 @@ pub(crate) enum Flags {
 pub(crate) struct Operation {
     pub(crate) from: Id,
     pub(crate) to: Id,
-    /// What its entry names; 0 if it is to have none.
+    /// The context for its entry; 0 if it has no entry.
     pub(crate) context: usize,
-    /// Whether success is told by an entry.
+    /// Whether success writes an entry.
     pub(crate) completes: bool,
     pub(crate) request: Request,
     pub(crate) outcome: Result<(), Fault>,
-    /// What has come back.
+    /// The fetched data.
     pub(crate) fetched: Vec<u8>,
 }
 
-/// Starts an operation, or not: what the functions of the op tables answer.
+/// Starts an operation; returns the result of the function in the table.
 ///
 /// # Safety
-/// The endpoint is an object of this library, and the caller keeps what libfabric asks of an operation.
+/// The endpoint is an object of this library, and the caller follows libfabric's rules for the operation.
 pub(crate) unsafe fn start(
     ep: *mut fid_ep,
     peer: fi_addr_t,
@@ -125,14 +125,15 @@ pub(crate) unsafe fn start(
     context: *mut c_void,
     request: Result<Request, c_int>,
 ) -> isize {
-    // SAFETY: the caller vouches for the endpoint and for what is asked of an operation.
+    // SAFETY: the caller guarantees that the endpoint is valid, and follows libfabric's rules for the
+    // operation.
     answer(request.and_then(|request| unsafe { accept(ep, peer, flags, context, request) }))
 }
 
-/// Accepts an operation, or says why not.
+/// Accepts an operation, or returns an error.
 ///
 /// # Safety
-/// The same as for `start`.
+/// As for `start`.
 unsafe fn accept(
     ep: *mut fid_ep,
     peer: fi_addr_t,
@@ -140,7 +141,7 @@ unsafe fn accept(
     context: *mut c_void,
     mut request: Request,
 ) -> Result<usize, c_int> {
-    // SAFETY: the caller vouches for the endpoint.
+    // SAFETY: the caller guarantees that the endpoint is valid.
     let (mut world, from) = unsafe { enter(ep) };
     let endpoint = at(&mut world.endpoints, from);
     if !endpoint.is_enabled {
@@ -180,14 +181,14 @@ unsafe fn accept(
         }
     }
     let context = if completes { context.expose_provenance() } else { 0 };
-    // SAFETY: with such a mode the caller gives room in the context of whatever leaves an entry.
+    // SAFETY: with such a mode, the context of every operation with an entry has the required space.
     unsafe { context::mark(context, mode) };
     let operation = Operation { from, to, context, completes, request, outcome: Ok(()), fetched: Vec::new() };
     post(&mut world, operation);
     Ok(0)
 }
 
-/// Puts an operation on its way, or back at once if its buffers will not do.
+/// Queues an operation, or returns it at once if its buffers are not valid.
 fn post(world: &mut World, operation: Operation) {
     let from = operation.from;
     let outcome = check_locals(world, &operation);
@@ -201,9 +202,9 @@ fn post(world: &mut World, operation: Operation) {
     note_post(world, from);
 }
 
-/// Whether all local buffers may take part.
+/// Whether all local buffers are valid for the operation.
 pub(crate) fn check_locals(world: &World, operation: &Operation) -> Result<(), Fault> {
-    // Who has closed its endpoint has taken its operations with it.
+    // Closing an endpoint removes its operations, so the endpoint is open.
     let domain = world.endpoints[&operation.from].domain;
     let (request, access) = (&operation.request, operation.request.action.source_access());
     check_local(world, domain, &request.source, access)?;

@@ -1,8 +1,8 @@
 //! Completion queues: `fi_cq(3)`.
 //!
-//! Invariant: an operation that will leave an entry has reserved room for it before it is accepted, so a
-//! queue never overruns; errors find room always. The descriptor is readable whenever there is something to
-//! take, or to move on an endpoint that the queue is bound to, and `calm` has not been called since.
+//! Invariant: an operation reserves room for its entry before it is accepted, so a queue never overruns;
+//! errors always have room. The descriptor is readable while there are entries, or work on an endpoint that
+//! the queue is bound to, unless `calm` has been called since.
 
 use super::completion::Entry;
 use super::engine::{advance_all, is_movable};
@@ -17,7 +17,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// An open queue.
+/// The state of an open queue.
 pub(crate) struct Queue {
     pub(crate) domain: Id,
     format: fi_cq_format,
@@ -26,11 +26,11 @@ pub(crate) struct Queue {
     entries: VecDeque<Entry>,
     wait_obj: fi_wait_obj,
     descriptor: Option<OwnedFd>,
-    /// Waits are to end although there is nothing.
+    /// Waits return although there is no entry (`fi_cq_signal`).
     is_signalled: bool,
 }
 
-/// The most entries of a queue whose opener names no number.
+/// The default capacity of a queue.
 const CAPACITY_DEFAULT: usize = 256;
 
 impl Head for fid_cq {
@@ -53,19 +53,19 @@ static OPS: fi_ops_cq = fi_ops_cq {
 };
 
 impl Queue {
-    /// Keeps room for an entry; `false` if there is none.
+    /// Reserves room for an entry; `false` if there is none.
     pub(crate) fn reserve(&mut self) -> bool {
         let has_room = self.has_room(1);
         self.reserved += usize::from(has_room);
         has_room
     }
 
-    /// Gives up room that was kept.
+    /// Releases reserved room.
     pub(crate) fn release(&mut self, count: usize) {
         self.reserved -= count;
     }
 
-    /// Whether so many more entries find room.
+    /// Whether there is room for this number of entries.
     pub(crate) fn has_room(&self, count: usize) -> bool {
         self.entries.len() + self.reserved + count <= self.capacity
     }
@@ -78,7 +78,7 @@ impl Queue {
     /// Makes the descriptor readable.
     pub(crate) fn wake(&self) {
         if let Some(descriptor) = &self.descriptor {
-            // It fails only when the descriptor is readable as often as it can be counted.
+            // The call fails only if the counter of the descriptor overflows.
             let _ = rustix::io::write(descriptor, &1_u64.to_ne_bytes());
         }
     }
@@ -86,13 +86,13 @@ impl Queue {
     /// Makes the descriptor unreadable until `wake`.
     pub(crate) fn calm(&self) -> c_int {
         let Some(descriptor) = &self.descriptor else { return -FI_EINVAL };
-        // It fails if the descriptor is not readable, which is what is wanted.
+        // The call fails if the descriptor is not readable, which is the desired state.
         let _ = rustix::io::read(descriptor, &mut [0_u8; 8]);
         0
     }
 }
 
-/// Whether there is something to take from a queue, or to move on its endpoints.
+/// Whether a queue has entries, or its endpoints have work.
 pub(crate) fn has_work(world: &mut World, id: Id) -> bool {
     if !at(&mut world.queues, id).entries.is_empty() {
         return true;
@@ -108,7 +108,7 @@ pub(crate) unsafe extern "C" fn open(
     cq: *mut *mut fid_cq,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller gives attributes and an open domain, whose table this function stands in.
+    // SAFETY: the caller passes attributes and an open domain, whose table contains this function.
     let ((mut world, domain), given) = unsafe { (enter(domain), &*attributes) };
     let format = if given.format == FI_CQ_FORMAT_UNSPEC { FI_CQ_FORMAT_CONTEXT } else { given.format };
     let descriptor = match given.wait_obj {
@@ -133,23 +133,23 @@ pub(crate) unsafe extern "C" fn open(
         is_signalled: false,
     };
     let head = |fid| fid_cq { fid, ops: table(&OPS) };
-    // SAFETY: the caller gives the place.
+    // SAFETY: the caller passes a pointer that is valid for the result.
     unsafe { object::open(&mut world, cq, context, head, |_, _| queue) }
 }
 
 unsafe extern "C" fn control(fid: *mut fid, command: c_int, argument: *mut c_void) -> c_int {
-    // SAFETY: the table is that of completion queues.
+    // SAFETY: only the table of completion queues contains this function.
     let (mut world, id) = unsafe { enter(fid.cast::<fid_cq>()) };
     let queue = at(&mut world.queues, id);
     match (command, &queue.descriptor) {
         (FI_GETWAIT, Some(descriptor)) if queue.wait_obj == FI_WAIT_FD => {
-            // SAFETY: the caller gives room for a descriptor, as the command asks.
+            // SAFETY: the caller passes a pointer to a descriptor, as the command requires.
             unsafe { argument.cast::<c_int>().write(descriptor.as_raw_fd()) };
             0
         }
         (FI_GETWAIT, _) => -FI_ENODATA,
         (FI_GETWAITOBJ, _) => {
-            // SAFETY: the caller gives room for the kind of wait object, as the command asks.
+            // SAFETY: the caller passes a pointer to a wait object type, as the command requires.
             unsafe { argument.cast::<fi_wait_obj>().write(queue.wait_obj) };
             0
         }
@@ -157,10 +157,10 @@ unsafe extern "C" fn control(fid: *mut fid, command: c_int, argument: *mut c_voi
     }
 }
 
-/// Makes progress, and takes up to `count` entries.
+/// Makes progress, and reads up to `count` entries.
 ///
 /// # Safety
-/// There is room for so many entries of the queue's format.
+/// `room` has space for `count` entries of the queue's format.
 unsafe fn take(world: &mut World, id: Id, room: *mut c_void, count: usize) -> Result<usize, c_int> {
     advance_all(world, |endpoint| endpoint.has_queue(id));
     let queue = at(&mut world.queues, id);
@@ -175,7 +175,7 @@ unsafe fn take(world: &mut World, id: Id, room: *mut c_void, count: usize) -> Re
         if entry.fault.is_some() {
             break;
         }
-        // Every format is the beginning of the longest one.
+        // Every format is a prefix of the longest one.
         let entry = fi_cq_tagged_entry {
             op_context: std::ptr::with_exposed_provenance_mut(entry.context),
             flags: entry.flags,
@@ -184,7 +184,7 @@ unsafe fn take(world: &mut World, id: Id, room: *mut c_void, count: usize) -> Re
             data: 0,
             tag: 0,
         };
-        // SAFETY: the caller gives room for so many entries of that size.
+        // SAFETY: the caller passes space for `count` entries of this size.
         unsafe {
             let place = room.cast::<u8>().add(taken * entry_bytes);
             place.copy_from_nonoverlapping((&raw const entry).cast(), entry_bytes);
@@ -200,7 +200,8 @@ unsafe fn take(world: &mut World, id: Id, room: *mut c_void, count: usize) -> Re
 }
 
 unsafe extern "C" fn read(cq: *mut fid_cq, room: *mut c_void, count: usize) -> isize {
-    // SAFETY: the table is that of completion queues; the caller gives the room.
+    // SAFETY: only the table of completion queues contains this function; the caller passes an array for the
+    // entries.
     unsafe {
         let (mut world, id) = enter(cq);
         answer(take(&mut world, id, room, count))
@@ -213,7 +214,8 @@ unsafe extern "C" fn read_from(
     count: usize,
     sources: *mut fi_addr_t,
 ) -> isize {
-    // SAFETY: the table is that of completion queues; the caller gives the room, also for so many sources.
+    // SAFETY: only the table of completion queues contains this function; the caller passes arrays for the
+    // entries and for their sources.
     unsafe {
         let (mut world, id) = enter(cq);
         let taken = take(&mut world, id, room, count);
@@ -231,14 +233,14 @@ unsafe extern "C" fn sread(
     _condition: *const c_void,
     timeout: c_int,
 ) -> isize {
-    // SAFETY: the table is that of completion queues.
+    // SAFETY: only the table of completion queues contains this function.
     let (mut world, id) = unsafe { enter(cq) };
     if at(&mut world.queues, id).wait_obj == FI_WAIT_NONE {
         return answer(Err(FI_ENOSYS));
     }
     let deadline = Deadline::after(timeout);
     loop {
-        // SAFETY: the caller gives the room.
+        // SAFETY: the caller passes an array for the entries.
         match unsafe { take(&mut world, id, room, count) } {
             Err(FI_EAGAIN) => {}
             taken => return answer(taken),
@@ -246,8 +248,7 @@ unsafe extern "C" fn sread(
         if std::mem::take(&mut at(&mut world.queues, id).is_signalled) {
             return answer(Err(FI_EAGAIN));
         }
-        // Not another look when the time is over: who was not woken although something came is to be found
-        // out.
+        // No further check after the time has expired: so that a missing wake-up is detected.
         match deadline.sleep(world) {
             Some((later, false)) => world = later,
             _ => return answer(Err(FI_EAGAIN)),
@@ -256,7 +257,7 @@ unsafe extern "C" fn sread(
 }
 
 unsafe extern "C" fn signal(cq: *mut fid_cq) -> c_int {
-    // SAFETY: the table is that of completion queues.
+    // SAFETY: only the table of completion queues contains this function.
     let (mut world, id) = unsafe { enter(cq) };
     let queue = at(&mut world.queues, id);
     if queue.wait_obj == FI_WAIT_NONE {
@@ -269,14 +270,14 @@ unsafe extern "C" fn signal(cq: *mut fid_cq) -> c_int {
 }
 
 unsafe extern "C" fn read_error(cq: *mut fid_cq, room: *mut fi_cq_err_entry, _flags: u64) -> isize {
-    // SAFETY: the table is that of completion queues.
+    // SAFETY: only the table of completion queues contains this function.
     let (mut world, id) = unsafe { enter(cq) };
     let queue = at(&mut world.queues, id);
     let Some((fault, entry)) = queue.entries.front().and_then(|entry| Some((entry.fault?, *entry))) else {
         return answer(Err(FI_EAGAIN));
     };
     queue.entries.pop_front();
-    // SAFETY: the caller gives room for an entry, whose buffer for more data it keeps.
+    // SAFETY: the caller passes space for an entry, whose buffer for error data it keeps valid.
     unsafe {
         room.write(fi_cq_err_entry {
             op_context: std::ptr::with_exposed_provenance_mut(entry.context),
@@ -304,7 +305,7 @@ unsafe extern "C" fn strerror(
 ) -> *const c_char {
     let words = Fault::of_code(code).map_or(c"unknown fault", Fault::words);
     if !buffer.is_null() {
-        // SAFETY: the caller gives so much room.
+        // SAFETY: the caller passes a buffer of this length.
         unsafe { super::text::write(buffer, bytes, &words.to_string_lossy()) };
     }
     words.as_ptr()

@@ -1,7 +1,7 @@
-//! Buffers for messages, and the messages that go into them: `fi_msg(3)`.
+//! Receive buffers, and the delivery of messages into them: `fi_msg(3)`.
 //!
-//! Invariant: a buffer that was posted is the library's until an entry gives it back; one that may not be
-//! used is given back at once, as an error.
+//! Invariant: the library owns a posted buffer until an entry returns it; an invalid buffer is returned at
+//! once, with an error.
 
 use super::buffer::{Local, Place, only};
 use super::completion::{Entry, complete};
@@ -17,26 +17,26 @@ use super::world::{Id, World, at};
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 
-/// A message on its way.
+/// A message in flight.
 pub(crate) struct Letter {
     pub(crate) payload: Vec<u8>,
 }
 
-/// A buffer for messages.
+/// A posted receive buffer.
 pub(crate) struct Receive {
     local: Local,
     context: usize,
     takes_several: bool,
     used_bytes: usize,
-    /// Whether it is the caller's again.
+    /// Whether the buffer has been returned to the caller.
     is_over: bool,
 }
 
-/// The flags of an entry that tells of a message.
+/// The flags of the entry of a received message.
 const ENTRY_FLAGS: u64 = FI_MSG | FI_RECV;
 
 impl Receive {
-    /// Puts a message into the buffer; what the queue is told of it.
+    /// Copies a message into the buffer; returns the entries for the queue.
     fn take(&mut self, letter: &Letter, least_room: usize, profile: &Profile) -> Vec<Entry> {
         let (bytes, room) = (letter.payload.len(), self.local.bytes - self.used_bytes);
         let mut entry = Entry { context: self.context, flags: ENTRY_FLAGS, bytes, ..Entry::default() };
@@ -49,7 +49,8 @@ impl Receive {
         }
         entry.buffer = self.local.address + self.used_bytes;
         let place = std::ptr::with_exposed_provenance_mut(entry.buffer);
-        // SAFETY: who posted the buffer keeps it until it is given back, and the message fits into its rest.
+        // SAFETY: the caller keeps the posted buffer valid until it is returned, and the message fits into
+        // the rest of the buffer.
         unsafe { pelago_fabric::copy::transfer(place, letter.payload.as_ptr(), bytes) };
         self.used_bytes += bytes;
         self.is_over = !self.takes_several || room - bytes < least_room;
@@ -71,7 +72,8 @@ pub(crate) unsafe extern "C" fn receive(
     peer: fi_addr_t,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_msg(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_msg(3)`.
     unsafe { answer(post(ep, (buffer.cast_const(), bytes, descriptor), peer, context, 0)) }
 }
 
@@ -80,7 +82,8 @@ pub(crate) unsafe extern "C" fn receive_message(
     message: *const fi_msg,
     flags: u64,
 ) -> isize {
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_msg(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_msg(3)`.
     unsafe {
         let message = &*message;
         let buffer = only(message.msg_iov, message.desc, message.iov_count);
@@ -88,9 +91,9 @@ pub(crate) unsafe extern "C" fn receive_message(
     }
 }
 
-/// Takes a buffer back: `fi_cancel`.
+/// Cancels a posted buffer: `fi_cancel`.
 pub(crate) unsafe extern "C" fn cancel(fid: *mut fid, context: *mut c_void) -> isize {
-    // SAFETY: the table is that of endpoints.
+    // SAFETY: only the table of endpoints contains this function.
     let (mut world, id) = unsafe { enter(fid.cast::<fid_ep>()) };
     let endpoint = at(&mut world.endpoints, id);
     let found = endpoint.receives.iter().position(|receive| receive.context == context.addr());
@@ -103,11 +106,11 @@ pub(crate) unsafe extern "C" fn cancel(fid: *mut fid, context: *mut c_void) -> i
     0
 }
 
-/// Posts a buffer, or says why not.
+/// Posts a buffer, or returns an error.
 ///
 /// # Safety
-/// The endpoint is an object of this library; the caller leaves buffer and context alone until an entry gives
-/// them back.
+/// The endpoint is an object of this library; the caller does not access buffer and context until an entry
+/// returns them.
 unsafe fn post(
     ep: *mut fid_ep,
     buffer: Place,
@@ -115,7 +118,7 @@ unsafe fn post(
     context: *mut c_void,
     flags: u64,
 ) -> Result<usize, c_int> {
-    // SAFETY: the caller vouches for the endpoint.
+    // SAFETY: the caller guarantees that the endpoint is valid.
     let (mut world, id) = unsafe { enter(ep) };
     let endpoint = at(&mut world.endpoints, id);
     if !endpoint.is_enabled {
@@ -124,7 +127,7 @@ unsafe fn post(
     if flags & !RX_FLAGS != 0 {
         return Err(FI_EBADFLAGS);
     }
-    // Only who asks for directed receives may name a sender, and nobody is offered them.
+    // Naming a sender requires the capability of directed receives, which no provider offers.
     if peer != FI_ADDR_UNSPEC && flags & FI_MULTI_RECV != 0 || context.is_null() && endpoint.profile.mode != 0
     {
         return Err(FI_EINVAL);
@@ -135,7 +138,7 @@ unsafe fn post(
     let (domain, mode) = (endpoint.domain, endpoint.profile.mode);
     let (queue, _) = bound(endpoint.receives_at);
     let (context, takes_several) = (context.expose_provenance(), flags & FI_MULTI_RECV != 0);
-    // SAFETY: with such a mode the caller gives room in the context.
+    // SAFETY: with such a mode, the caller passes a context with the required space.
     unsafe { context::mark(context, mode) };
     let local = Local::new(buffer);
     match check_local(&world, domain, &local, FI_RECV) {
@@ -149,7 +152,7 @@ unsafe fn post(
     Ok(0)
 }
 
-/// Puts messages into posted buffers, as far as there are some, and room for the entries.
+/// Delivers messages into posted buffers, while there are buffers and room for entries.
 pub(crate) fn deliver(world: &mut World, id: Id) {
     loop {
         let endpoint = at(&mut world.endpoints, id);
@@ -160,7 +163,7 @@ pub(crate) fn deliver(world: &mut World, id: Id) {
         }
         let endpoint = at(&mut world.endpoints, id);
         let Some(mut receive) = endpoint.receives.pop_front() else { return };
-        // SAFETY: with such a mode, who posts a buffer gives room in its context.
+        // SAFETY: with such a mode, the context of a posted buffer has the required space.
         let intact = unsafe { context::check(receive.context, profile.mode) };
         if let Err(fault) = check_local(world, domain, &receive.local, FI_RECV).and(intact) {
             give_back(world, id, queue, receive.context, "a buffer for messages", fault);
@@ -177,7 +180,7 @@ pub(crate) fn deliver(world: &mut World, id: Id) {
     }
 }
 
-/// Gives a buffer back as an error.
+/// Returns a buffer with an error.
 fn give_back(world: &mut World, id: Id, queue: Id, context: usize, operation: &str, fault: Fault) {
     let entry = Entry { context, flags: ENTRY_FLAGS, fault: Some(fault), ..Entry::default() };
     complete(world, id, queue, None, operation, &[entry]);

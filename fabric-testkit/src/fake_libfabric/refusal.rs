@@ -1,29 +1,29 @@
-//! What functions answer when they do not do what they are asked; and those of them that never do, for what a
-//! table leaves out.
+//! Error results of functions, and functions that always return an error, for the unsupported slots of a
+//! table.
 //!
-//! Invariant: no slot of a table is null, as users call through them without a look.
+//! Invariant: no slot of a table is null, because callers do not check the pointers.
 
 use libc::{c_char, c_int};
 use pelago_fabric::ofi::sys::*;
 
-/// A count, or an error, as functions answer that move data.
+/// Converts a count or an error to the result of a data transfer function.
 pub(crate) fn answer(result: Result<usize, c_int>) -> isize {
     result.map_or_else(|code| -(code as isize), |count| count as isize)
 }
 
 /// A table of functions.
 pub(crate) trait Table {
-    /// The one that refuses whatever it is asked, to be filled with what there is.
+    /// The table whose functions all return an error, as a base for tables with some functions.
     const EMPTY: Self;
 }
 
-/// A type of functions that can refuse.
+/// A type of functions that has a refusing function.
 trait Refusal: Copy {
-    /// The one that does.
+    /// The function that always returns an error.
     const REFUSAL: Self;
 }
 
-/// A type of results that has one for "there is no such function".
+/// A type of results with a value for "not supported".
 trait Refused {
     fn refused() -> Self;
 }
@@ -52,7 +52,8 @@ impl Refused for *const c_char {
     }
 }
 
-/// For functions of so many arguments and of less, by the letters of their types.
+/// Implements `Refusal` for functions of this number of arguments and of fewer, by the letters of their
+/// types.
 macro_rules! refusals {
     () => {};
     ($first:ident $($other:ident)*) => {
@@ -70,7 +71,7 @@ macro_rules! refusals {
 
 refusals! { A B C D E F G H I J K L M N O P }
 
-/// The tables with their slots.
+/// Implements `Table` for the tables with these slots.
 macro_rules! tables {
     ($($table:ident: $($slot:ident)*;)*) => {$(
         impl Table for $table {

@@ -1,8 +1,8 @@
-//! Registered memory, and who may reach it: `fi_mr(3)`.
+//! Memory regions, and the checks of accesses to them: `fi_mr(3)`.
 //!
-//! Invariant: a descriptor is a number, never a pointer, so that any value may be looked up. What a provider
-//! demands of a registration is checked where it is made; what it demands of a transfer, each time that
-//! bytes move.
+//! Invariant: a descriptor is a number, never a pointer, so that any value can be looked up. The requirements
+//! of a provider on a registration are checked at the registration; those on a transfer, each time that data
+//! move.
 
 use super::buffer::{Local, Remote};
 use super::fault::Fault;
@@ -22,9 +22,9 @@ pub(crate) struct Region {
     access: u64,
     key: u64,
     is_enabled: bool,
-    /// The only endpoint that it can be reached through, if it was bound to one.
+    /// The only endpoint through which the region can be accessed, if it is bound to one.
     pub(crate) endpoint: Option<Id>,
-    /// The object, in which key and descriptor appear when it is enabled.
+    /// The address of the object, into which key and descriptor are written when the region is enabled.
     object: usize,
 }
 
@@ -39,13 +39,13 @@ impl Head for fid_mr {
 }
 
 impl Region {
-    /// Whether it holds so many bytes from there.
+    /// Whether it covers this number of bytes from `start`.
     fn covers(&self, start: usize, bytes: usize) -> bool {
         let end = start.checked_add(bytes);
         start >= self.start && end.is_some_and(|end| end <= self.start + self.bytes)
     }
 
-    /// Lets transfers use it, and shows its key and descriptor.
+    /// Enables the region for transfers, and publishes its key and descriptor.
     fn enable(&mut self, id: Id) {
         self.is_enabled = true;
         let object = std::ptr::with_exposed_provenance_mut::<fid_mr>(self.object);
@@ -57,7 +57,7 @@ impl Region {
     }
 }
 
-/// The descriptor of a region: odd, and so no address of anything.
+/// The descriptor of a region: an odd number, which is not the address of any object.
 fn descriptor(id: Id) -> usize {
     (id as usize) << 4 | 0xd
 }
@@ -66,7 +66,7 @@ fn of_descriptor(descriptor: usize) -> Option<Id> {
     (descriptor & 0xf == 0xd).then_some((descriptor >> 4) as Id)
 }
 
-/// Whether a local buffer may take part in an operation.
+/// Whether a local buffer may be used in an operation.
 pub(crate) fn check_local(world: &World, domain: Id, local: &Local, access: u64) -> Result<(), Fault> {
     if local.kept.is_some() || local.bytes == 0 {
         return Ok(());
@@ -84,7 +84,7 @@ pub(crate) fn check_local(world: &World, domain: Id, local: &Local, access: u64)
     if region.access & access != access { Err(Fault::LocalAccess) } else { Ok(()) }
 }
 
-/// Where a remote range lies, if the endpoint may be reached there.
+/// The address of a remote range, if it may be accessed through the endpoint.
 pub(crate) fn find_remote(
     world: &World,
     endpoint: Id,
@@ -110,7 +110,7 @@ pub(crate) fn find_remote(
     if region.access & access != access { Err(Fault::RemoteAccess) } else { Ok(start) }
 }
 
-/// Whether a domain that is open has this demand.
+/// Whether an open domain has this requirement.
 fn demands(world: &World, domain: Id, mr_mode: c_int) -> bool {
     world.domains.get(&domain).is_some_and(|domain| domain.profile.demands(mr_mode))
 }
@@ -133,7 +133,7 @@ pub(crate) unsafe extern "C" fn register(
     if offset != 0 || access == 0 || access & !(ACCESS | DIRECTIONS) != 0 {
         return -FI_EINVAL;
     }
-    // SAFETY: the table is that of domains.
+    // SAFETY: only the table of domains contains this function.
     let (mut world, domain) = unsafe { enter(fid.cast::<fid_domain>()) };
     let profile = at(&mut world.domains, domain).profile;
     let start = buffer.addr();
@@ -163,11 +163,11 @@ pub(crate) unsafe extern "C" fn register(
         }
         region
     };
-    // SAFETY: the caller gives the place.
+    // SAFETY: the caller passes a pointer that is valid for the result.
     unsafe { object::open(&mut world, mr, context, head, state) }
 }
 
-/// `fi_mr_regv`, of one buffer.
+/// `fi_mr_regv`, for one buffer.
 pub(crate) unsafe extern "C" fn register_vector(
     fid: *mut fid,
     iov: *const iovec,
@@ -182,7 +182,7 @@ pub(crate) unsafe extern "C" fn register_vector(
     if count != 1 {
         return -FI_EINVAL;
     }
-    // SAFETY: the caller gives one buffer, and vouches for the rest.
+    // SAFETY: the caller passes one buffer, and guarantees that all other arguments are valid.
     unsafe {
         let iovec { iov_base, iov_len } = *iov;
         register(fid, iov_base, iov_len, access, offset, requested_key, flags, mr, context)
@@ -196,7 +196,7 @@ pub(crate) unsafe extern "C" fn register_attributes(
     flags: u64,
     mr: *mut *mut fid_mr,
 ) -> c_int {
-    // SAFETY: the caller gives attributes, and vouches for the rest.
+    // SAFETY: the caller passes attributes, and guarantees that all other arguments are valid.
     unsafe {
         let given = &*attributes;
         let (access, key, context) = (given.access, given.requested_key, given.context);
@@ -204,7 +204,7 @@ pub(crate) unsafe extern "C" fn register_attributes(
     }
 }
 
-/// A key that nobody guesses: not 0, and another one for each region.
+/// A key that is not 0, hard to guess and different for each region.
 fn chosen_key(id: Id) -> u64 {
     static SEED: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);
     let mut hasher = SEED.build_hasher();
@@ -212,20 +212,20 @@ fn chosen_key(id: Id) -> u64 {
     hasher.finish() | 1 << 63
 }
 
-/// Whether pages lie behind every byte.
+/// Whether every byte is mapped.
 fn is_mapped(start: usize, bytes: usize) -> bool {
-    // SAFETY: asking for the size of a page touches no memory.
+    // SAFETY: the call returns the size of a page and accesses no memory.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
     let first = start & !(page - 1);
     let length = start + bytes - first;
     let mut present = vec![0_u8; length.div_ceil(page)];
     let first = std::ptr::with_exposed_provenance_mut(first);
-    // SAFETY: the call reads nothing of the range, and there is a byte for each of its pages.
+    // SAFETY: the call does not access the range, and `present` has a byte for each of its pages.
     bytes == 0 || unsafe { libc::mincore(first, length, present.as_mut_ptr()) } == 0
 }
 
 unsafe extern "C" fn bind(fid: *mut fid, object: *mut fid, flags: u64) -> c_int {
-    // SAFETY: the table is that of memory regions; the caller gives an open object.
+    // SAFETY: only the table of memory regions contains this function; the caller passes an open object.
     let ((mut world, id), endpoint) = unsafe { (enter(fid.cast::<fid_mr>()), id_of::<fid_ep>(object)) };
     let region = at(&mut world.regions, id);
     let (domain, is_enabled) = (region.domain, region.is_enabled);
@@ -244,7 +244,7 @@ unsafe extern "C" fn bind(fid: *mut fid, object: *mut fid, flags: u64) -> c_int 
 }
 
 unsafe extern "C" fn control(fid: *mut fid, command: c_int, _argument: *mut c_void) -> c_int {
-    // SAFETY: the table is that of memory regions.
+    // SAFETY: only the table of memory regions contains this function.
     let (mut world, id) = unsafe { enter(fid.cast::<fid_mr>()) };
     if command != FI_ENABLE {
         return -FI_ENOSYS;

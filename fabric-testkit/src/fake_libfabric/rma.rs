@@ -1,6 +1,6 @@
 //! Reads and writes: `fi_rma(3)`.
 //!
-//! Invariant: each function says what it asks for, and `operation::start` does the rest.
+//! Invariant: each function makes a request, and `operation::start` does the rest.
 
 use super::buffer::{Local, Remote, only};
 use super::null;
@@ -10,7 +10,7 @@ use libc::{c_int, c_void};
 use pelago_fabric::ofi::sys::*;
 use std::ptr::null_mut;
 
-/// The table.
+/// The table of functions.
 pub(crate) static OPS: fi_ops_rma = fi_ops_rma {
     read: Some(read),
     readmsg: Some(message::<true, false>),
@@ -39,7 +39,8 @@ unsafe extern "C" fn read(
     context: *mut c_void,
 ) -> isize {
     let local = Local::new((buffer, bytes, descriptor));
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_rma(3)`.
     unsafe { start(ep, peer, Flags::Default, context, Ok(request(Action::Read, local, address, key))) }
 }
 
@@ -54,7 +55,8 @@ unsafe extern "C" fn write(
     context: *mut c_void,
 ) -> isize {
     let local = Local::new((buffer, bytes, descriptor));
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_rma(3)`.
     unsafe { start(ep, peer, Flags::Default, context, Ok(request(Action::Write, local, address, key))) }
 }
 
@@ -66,7 +68,8 @@ unsafe extern "C" fn inject<const NULL: bool>(
     address: u64,
     key: u64,
 ) -> isize {
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_rma(3)`.
     unsafe {
         if NULL {
             return null::count(ep, false);
@@ -82,7 +85,8 @@ unsafe extern "C" fn message<const READS: bool, const NULL: bool>(
     message: *const fi_msg_rma,
     flags: u64,
 ) -> isize {
-    // SAFETY: the table is that of endpoints; the caller keeps what `fi_rma(3)` asks.
+    // SAFETY: only the table of endpoints contains this function; the caller follows the rules of
+    // `fi_rma(3)`.
     unsafe {
         if NULL {
             return null::count_or(ep, flags, READS, || self::message::<READS, false>(ep, message, flags));
@@ -93,18 +97,18 @@ unsafe extern "C" fn message<const READS: bool, const NULL: bool>(
     }
 }
 
-/// What a message asks for; an error if there are not as many buffers as there may be, or they differ in
-/// length.
+/// The request of a message structure; an error if the number of buffers is not supported, or if their
+/// lengths differ.
 ///
 /// # Safety
-/// The arrays are as long as the message says.
+/// The arrays have the lengths that the message states.
 unsafe fn request_of(action: Action, message: &fi_msg_rma) -> Result<Request, c_int> {
-    // SAFETY: the caller vouches for the arrays.
+    // SAFETY: the caller guarantees that the arrays are valid.
     let local = Local::new(unsafe { only(message.msg_iov, message.desc, message.iov_count)? });
     if message.rma_iov_count != 1 {
         return Err(FI_EINVAL);
     }
-    // SAFETY: the caller vouches for the array, which has one element.
+    // SAFETY: the caller guarantees that the array is valid; it has one element.
     let fi_rma_iov { addr, len, key } = unsafe { *message.rma_iov };
     if local.bytes == len { Ok(request(action, local, addr, key)) } else { Err(FI_EINVAL) }
 }

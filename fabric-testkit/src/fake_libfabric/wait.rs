@@ -1,25 +1,25 @@
-//! Waits with a limit of time.
+//! Waits with a time limit.
 //!
-//! Invariant: who waits sleeps until `CHANGED` is told, and then looks for itself.
+//! Invariant: a waiting thread sleeps until `CHANGED` is notified, and then checks its condition.
 
 use super::world::{CHANGED, World};
 use libc::c_int;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// When a wait is over; `None` is never.
+/// The end of a wait; `None`: no limit.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// In so many milliseconds; a negative number is for ever.
+    /// After this number of milliseconds; a negative number means no limit.
     pub(crate) fn after(timeout: c_int) -> Deadline {
         let timeout = u64::try_from(timeout).ok();
         Deadline(timeout.map(|timeout| Instant::now() + Duration::from_millis(timeout)))
     }
 
-    /// Sleeps until something has changed, and says whether the time ran out meanwhile; `None` if it had
-    /// before.
+    /// Sleeps until the state has changed, and returns whether the time has expired meanwhile; `None` if it
+    /// had expired before.
     pub(crate) fn sleep(
         self,
         world: MutexGuard<'static, World>,

@@ -1,7 +1,7 @@
-//! All state of the library: what is open, by class and number.
+//! All state of the library: the open objects, by class and number.
 //!
-//! Invariant: a number names one object, for ever. Who holds the mutex may call everything here; whatever
-//! changes what a sleeping thread waits for tells `CHANGED`.
+//! Invariant: a number always denotes the same object. All functions here require the mutex; a function that
+//! changes the condition of a sleeping thread notifies `CHANGED`.
 
 use super::address::Vector;
 use super::counter::Counter;
@@ -17,24 +17,24 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 /// The number of an object.
 pub(crate) type Id = u64;
 
-/// A class of objects, by what callers hold of them.
+/// A class of objects, by the type of their head.
 pub(crate) trait Class: Sized + 'static {
     /// The number of the class (`rdma/fabric.h`).
     const NUMBER: usize;
     type State;
 
-    /// The states of all that are open.
+    /// The states of all open objects of the class.
     fn states(world: &mut World) -> &mut BTreeMap<Id, Self::State>;
 }
 
-/// The classes: the field for their states, their number, what callers hold of them.
+/// The classes: the field for their states, their number, the type of their head.
 macro_rules! classes {
     ($($states:ident: $number:literal $head:ident => $State:ident;)*) => {
-        /// What is open.
+        /// The open objects.
         pub(crate) struct World {
             last_id: Id,
             $(pub(crate) $states: BTreeMap<Id, $State>,)*
-            /// Whether the thread runs that moves what nobody calls for.
+            /// Whether the thread for automatic progress has been started.
             pub(crate) has_mover: bool,
         }
 
@@ -62,10 +62,10 @@ classes! {
     counters: 15 fid_cntr => Counter;
 }
 
-/// Told of all that a thread may wait for.
+/// Notified of every event that a thread may wait for.
 pub(crate) static CHANGED: Condvar = Condvar::new();
 
-/// The world, until the guard is dropped.
+/// Locks the world until the guard is dropped.
 pub(crate) fn world() -> MutexGuard<'static, World> {
     WORLD.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -77,14 +77,14 @@ impl World {
         self.last_id
     }
 
-    /// The endpoints of which `concerns` says so.
+    /// The endpoints for which `concerns` returns true.
     pub(crate) fn endpoints_where(&self, concerns: impl Fn(&Endpoint) -> bool) -> Vec<Id> {
         let concerned = self.endpoints.iter().filter(|(_, endpoint)| concerns(endpoint));
         concerned.map(|(id, _)| *id).collect()
     }
 }
 
-/// The object of that number, which must be open.
+/// The object of this number, which must be open.
 pub(crate) fn at<T>(objects: &mut BTreeMap<Id, T>, id: Id) -> &mut T {
     objects.get_mut(&id).expect("an object of the fake libfabric is used after it was closed")
 }

@@ -1,4 +1,4 @@
-//! Atomics: which there are, and that they do what the processor does.
+//! Atomics: which ones are supported, and that their results are those of the processor.
 
 use super::side::{Context, Side, Told};
 use libc::c_void;
@@ -33,10 +33,10 @@ const OTHERS: [(fi_op, AtomicOp); 12] = [
     (FI_ATOMIC_READ, AtomicOp::Fetch),
 ];
 
-/// The answers of the three questions about an atomic, and of the same to the domain.
+/// The results of the three validity functions for an atomic, and of the query of the domain.
 fn validity(side: &Side, datatype: fi_datatype, op: fi_op) -> [bool; 3] {
     let (mut counts, ep) = ([0; 3], side.ep);
-    // SAFETY: the endpoint is open, and there is room for each answer.
+    // SAFETY: the endpoint is open, and the pointers are valid for the results.
     let codes = unsafe {
         [
             fi_atomicvalid(ep, datatype, op, &mut counts[0]),
@@ -46,7 +46,7 @@ fn validity(side: &Side, datatype: fi_datatype, op: fi_op) -> [bool; 3] {
     };
     let asked = [0, FI_FETCH_ATOMIC, FI_COMPARE_ATOMIC].map(|flags| {
         let mut answer = Padded::<fi_atomic_attr>::zeroed();
-        // SAFETY: the domain is open, and there is room for the answer.
+        // SAFETY: the domain is open, and the pointer is valid for the result.
         let code = unsafe { fi_query_atomic(side.domain, datatype, op, answer.as_mut_ptr(), flags) };
         (code, answer.known.count)
     });
@@ -80,7 +80,7 @@ fn each_provider_has_its_atomics_and_each_atomic_its_forms() {
     }
 }
 
-/// A call in one of the three forms.
+/// An atomic call in one of the three forms.
 struct Call {
     datatype: fi_datatype,
     op: fi_op,
@@ -110,7 +110,7 @@ impl Call {
             data: 0,
         };
         let (flags, null) = (FI_COMPLETION | FI_DELIVERY_COMPLETE, null_mut::<*mut c_void>());
-        // SAFETY: the endpoint is open; the call keeps its words until the operation is complete.
+        // SAFETY: the endpoint is open; the words live until the operation is complete.
         unsafe {
             match form {
                 0 => fi_atomicmsg(side.ep, &message, flags),
@@ -121,11 +121,11 @@ impl Call {
     }
 }
 
-/// Random atomics in each form that they have, against the model.
+/// Compares random atomics in each of their forms with the model.
 #[test]
 fn atomics_do_what_the_model_says() {
     let memory = Box::new([0_u64; 4]);
-    // SAFETY: the bytes of integers, which the test looks at while nothing moves.
+    // SAFETY: the bytes of integers, which the test reads while no operation is in progress.
     let bytes = unsafe { std::slice::from_raw_parts(memory.as_ptr().cast::<u8>(), 32) };
     let all = FI_REMOTE_READ | FI_REMOTE_WRITE;
     let pairs = ["plain", "like-cxi"].map(Side::pair);
@@ -150,7 +150,7 @@ fn atomics_do_what_the_model_says() {
         };
         let mask = u64::MAX >> (64 - 8 * kind.bytes());
         let place = memory.as_ptr().cast_mut();
-        // SAFETY: the words live on, and nothing moves now.
+        // SAFETY: the words stay alive, and no operation is in progress.
         unsafe {
             place.write(7);
             place.add(1).write(old);
@@ -164,7 +164,7 @@ fn atomics_do_what_the_model_says() {
         let told = near.until_told(Some(far));
         prop_assert!(matches!(told, Told::Done { .. }), "{:?}", told);
         let next = Atomic { kind, op: meaning, operand, compare }.next(old & mask).unwrap_or(old) & mask;
-        // SAFETY: the words live on, and nothing moves now.
+        // SAFETY: the words stay alive, and no operation is in progress.
         let after = unsafe { [place.read(), place.add(1).read(), place.add(2).read()] };
         prop_assert_eq!(after, [7, old & !mask | next, 7], "{:?} of {:?} in form {}", meaning, kind, form);
         prop_assert_eq!(call.result, if form == 0 { 0 } else { old & mask });
@@ -174,7 +174,7 @@ fn atomics_do_what_the_model_says() {
 #[test]
 fn atomics_that_are_not_there_are_refused() {
     let memory = [0_u64; 4];
-    // SAFETY: the bytes of integers, which nobody writes to.
+    // SAFETY: the bytes of integers, which are not written to.
     let bytes = unsafe { std::slice::from_raw_parts(memory.as_ptr().cast::<u8>(), 32) };
     let call = |datatype, op, key| {
         let context = Context::default();
@@ -196,7 +196,7 @@ fn atomics_that_are_not_there_are_refused() {
         matches!(&told, Told::Failed { words, .. } if words.contains("multiple of its size")),
         "{told:?}"
     );
-    // What fetches reads too.
+    // An atomic that fetches needs read access too.
     let writable = far.register(bytes, FI_REMOTE_WRITE, 4);
     let mut fetching = call(FI_UINT64, FI_SUM, far.there(writable, bytes, 0).key);
     assert_eq!(fetching.start(&near, 1), 0);

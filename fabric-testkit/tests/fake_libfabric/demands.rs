@@ -1,4 +1,4 @@
-//! Demands of memory: descriptors, keys, addresses, pages, endpoints.
+//! Requirements on memory regions: descriptors, keys, addresses, pages, endpoints.
 
 use super::side::{Context, Options, Side, There, Told, descriptor, number};
 use libc::c_int;
@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 const ALL: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 const BYTES: usize = 4096;
 
-/// The words of the failure that is told next; the context must be that one.
+/// The message of the next entry, which must be a failure with this context.
 #[track_caller]
 fn failure(side: &Side, other: Option<&Side>, context: &mut Context, expected: c_int) -> String {
     match side.until_told(other) {
@@ -55,7 +55,7 @@ fn a_local_buffer_needs_the_descriptor_of_an_open_region_that_covers_it() {
     assert_eq!((near.counts(), near.failed_writes()), ((0, 0), 5));
     assert_eq!(near.write(&local, whole, 1, there, context.place(), FI_COMPLETION), 0);
     success(&near, &far, &mut context);
-    // What is injected needs none.
+    // An injected write needs no descriptor.
     assert_eq!(near.write(&local[..64], null_mut(), 1, there, null_mut(), FI_INJECT), 0);
     assert!((0..1000).any(|_| far.poll() == Told::Nothing && near.counts() == (2, 0)), "an injected write");
 }
@@ -83,7 +83,7 @@ fn so_do_the_targets_of_reads_and_messages_and_the_buffers_for_them() {
     assert!(local == remote);
 }
 
-/// A registration that is closed too early is found out, wherever the operation is on its way.
+/// A registration that is closed too early is detected, whatever the progress of the operation.
 #[test]
 fn a_region_stays_open_until_its_operations_are_complete() {
     let (mut local, remote) = (vec![0; BYTES], vec![7; BYTES]);
@@ -183,12 +183,12 @@ fn a_region_lets_peers_do_what_it_was_registered_for() {
 
 #[test]
 fn pages_must_be_there_where_the_provider_asks_for_it() {
-    // Where the system maps nothing, so that wrong pointers are found out.
+    // An address where nothing is mapped, so that wrong pointers are detected.
     let nowhere = std::ptr::without_provenance(4096);
     for (provider, expected) in [("plain", 0), ("like-verbs", -libc::EFAULT), ("like-cxi", -libc::EFAULT)] {
         let [side, _] = Side::pair(provider);
         let (mut region, null) = (null_mut(), null_mut());
-        // SAFETY: the domain is open, and nothing is done to the range.
+        // SAFETY: the domain is open, and the range is not accessed.
         unsafe {
             let code = fi_mr_reg(side.domain, nowhere, BYTES, ALL, 0, 5, 0, &mut region, null);
             assert_eq!(code, expected, "{provider}");

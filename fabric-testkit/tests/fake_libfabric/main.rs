@@ -1,6 +1,6 @@
-//! The fake libfabric, driven through its own tables: what its providers demand they refuse to do without,
-//! and what they leave open they do late. Also the fake libfabric as a shared library, and endpoints that
-//! belong to no job or to another one.
+//! The fake libfabric, called through its function tables. Its providers refuse calls that do not meet their
+//! requirements, and delay everything whose time is not specified. Also the fake libfabric as a shared
+//! library, and endpoints that belong to no job or to another one.
 
 mod atomics;
 mod demands;

@@ -1,4 +1,4 @@
-//! Messages, and the buffers for them.
+//! Messages and receive buffers.
 
 use super::side::{Context, Options, Side, Told, descriptor};
 use pelago_fabric::ofi::sys::*;
@@ -37,7 +37,7 @@ fn a_buffer_takes_several_messages_and_comes_back_when_little_is_left() {
         let (context, flags) = (context.place().addr(), FI_MSG | FI_RECV);
         let entry = |at: usize, bytes| Told::Done { context, flags, bytes, buffer: start + at };
         assert_eq!([(); 2].map(|()| far.until_told(None)), [entry(0, 5), entry(5, 0)], "{provider}");
-        // Just as much is left as is asked for; the next one leaves less.
+        // The first message leaves exactly the required space; the next one leaves less.
         assert_eq!(far.until_told(None), entry(5, 43), "{provider}");
         let last = Told::Done { context, flags: flags | FI_MULTI_RECV, bytes: 10, buffer: start + 48 };
         let release = Told::Done { context, flags: FI_MULTI_RECV, bytes: 0, buffer: 0 };
@@ -67,7 +67,7 @@ fn messages_wait_for_buffers_and_stay_in_order() {
             }
             assert_eq!((near.poll(), far.poll()), (Told::Nothing, Told::Nothing));
         }
-        // What has left, and what has not: of each as much as there may be.
+        // The maximum number of messages that have left, and of those that have not.
         assert_eq!(sent, 128, "{provider}");
         for (buffer, context) in buffers.iter_mut().zip(&mut contexts) {
             let own = descriptor(far.register(buffer, FI_RECV, received));
@@ -86,7 +86,7 @@ fn a_message_is_complete_when_it_has_left() {
     let mut context = Context::default();
     let [near, far] = Side::pair("like-cxi");
     assert_eq!(near.send(&[7; 100], null_mut(), 1, context.place(), FI_COMPLETION), 0);
-    // The target has not called.
+    // The target has not made progress.
     let told = near.until_told(None);
     assert!(matches!(told, Told::Done { flags, .. } if flags == FI_MSG | FI_SEND), "{told:?}");
     let (mut buffer, mut posted) = (vec![0; 100], Context::default());
@@ -127,7 +127,7 @@ fn a_buffer_can_be_taken_back() {
     assert_eq!(buffer, [0; 8]);
 }
 
-/// What arrives does not overrun the queue either: messages wait until entries are taken.
+/// Messages do not overrun the queue either: they wait until entries are read.
 #[test]
 fn messages_wait_for_room_in_the_queue() {
     let (mut buffer, mut context) = (vec![0; 4096], Context::default());
@@ -140,7 +140,7 @@ fn messages_wait_for_room_in_the_queue() {
     let mut room = [0; 20].map(|_: u8| Padded::<fi_cq_data_entry>::zeroed().known);
     let mut taken = 0;
     for _ in 0..1000 {
-        // SAFETY: the queue is open, and there is room for so many entries.
+        // SAFETY: the queue is open, and the array has this number of entries.
         let count = unsafe { fi_cq_read(far.cq, room.as_mut_ptr().cast(), 20) };
         assert!(count <= 4, "{count} entries in a queue of 4");
         taken += usize::try_from(count).unwrap_or(0);

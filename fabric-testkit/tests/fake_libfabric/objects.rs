@@ -12,7 +12,7 @@ fn what_others_need_is_not_closed() {
         let side = Side::open(provider, Options::default());
         let memory = [0_u8; 8];
         side.register(&memory, FI_REMOTE_READ, 1);
-        // SAFETY: the objects are open, and stay so.
+        // SAFETY: the objects are open, and stay open.
         let codes = unsafe {
             [
                 close(side.fabric),
@@ -27,7 +27,7 @@ fn what_others_need_is_not_closed() {
     }
 }
 
-/// A domain is held by each kind of object alone.
+/// An open object of any kind prevents the domain from being closed.
 #[test]
 fn a_domain_is_not_closed_before_all_that_it_has() {
     let side = Side::bare("plain", Options::default());
@@ -74,7 +74,7 @@ fn an_endpoint_needs_its_objects_before_it_is_enabled_and_nothing_after() {
     assert_eq!(side.send(&[1; 8], null_mut(), 0, null_mut(), 0), bad_state);
     assert_eq!(side.post(&mut [1; 8], null_mut(), null_mut(), 0), bad_state);
     let (mut name, mut bytes) = ([0_u8; 64], 64);
-    // SAFETY: the endpoint is open, and there is so much room.
+    // SAFETY: the endpoint is open, and the buffer has this length.
     let name = || unsafe { fi_getname(side.ep, name.as_mut_ptr().cast(), &mut bytes) };
     assert_eq!({ name }(), -FI_EOPBADSTATE);
     assert_eq!(side.enable(), -FI_ENOAV);
@@ -110,12 +110,12 @@ fn addresses_are_those_of_one_provider() {
         assert_eq!(taken, std::array::from_fn::<bool, 4, _>(|other| other == at));
         assert_eq!(side.insert(&[1; 16]), None);
         let (mut room, mut bytes) = ([0_u8; 8], 8);
-        // SAFETY: the endpoint is open, and there is so much room.
+        // SAFETY: the endpoint is open, and the buffer has this length.
         let code = unsafe { fi_getname(side.ep, room.as_mut_ptr().cast(), &mut bytes) };
         assert_eq!((code, bytes), (-FI_ETOOSMALL, 16));
         assert_eq!(room, side.name()[..8]);
         let (mut room, mut bytes) = ([0_u8; 16], 16);
-        // SAFETY: the vector is open, and there is so much room.
+        // SAFETY: the vector is open, and the buffer has this length.
         let code = unsafe { fi_av_lookup(side.av, 0, room.as_mut_ptr().cast(), &mut bytes) };
         assert_eq!((code, room.to_vec()), (0, side.name()));
     }
@@ -141,7 +141,7 @@ fn options_that_are_not_there_are_refused() {
 fn functions_that_nothing_fills_say_so() {
     let side = Side::open("plain", Options::default());
     let (null, size) = (null_mut(), 0);
-    // SAFETY: the objects are open, and functions that are not there look at nothing.
+    // SAFETY: the objects are open, and unsupported functions do not access their arguments.
     unsafe {
         assert_eq!(fi_scalable_ep(side.domain, side.info.as_ptr(), null_mut(), null), -FI_ENOSYS);
         let vectored = fi_writev(side.ep, std::ptr::null(), null_mut(), size, 0, 0, 0, null);
@@ -150,7 +150,7 @@ fn functions_that_nothing_fills_say_so() {
     }
 }
 
-/// This test runs itself once more, as the program that makes the mistake.
+/// This test starts itself again as a separate process, which makes the mistake.
 #[test]
 fn an_object_that_was_closed_ends_the_process_in_words() {
     const MISTAKE: &str = "FAKE_LIBFABRIC_TEST_USES_WHAT_IS_CLOSED";

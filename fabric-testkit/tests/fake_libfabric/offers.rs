@@ -1,4 +1,4 @@
-//! What is offered to which hints.
+//! Offers: which hints match which providers.
 
 use super::PROVIDERS;
 use super::side::{library, modest};
@@ -24,7 +24,7 @@ fn everything_is_offered_to_who_takes_every_duty() {
     assert!(!is_offered(&modest("tcp;ofi_rxm")));
 }
 
-/// Every set of duties: a provider is offered if and only if it demands nothing else.
+/// For every set of `mr_mode` bits, a provider is offered if and only if it requires no other bit.
 #[test]
 fn a_duty_that_is_not_taken_rules_a_provider_out() {
     let duties = [FI_MR_LOCAL, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_PROV_KEY, FI_MR_ENDPOINT];
@@ -45,7 +45,7 @@ fn a_duty_that_is_not_taken_rules_a_provider_out() {
     }
 }
 
-/// What is asked for, how, and by which providers it is offered.
+/// A request, the hints for it, and the providers that offer it.
 type Ask = (&'static str, fn(&mut Hints), [bool; 4]);
 
 #[test]
@@ -96,7 +96,7 @@ fn an_offer_says_what_it_is() {
     }
 }
 
-/// The way that a job goes: the provider `ofi` asks for what it needs.
+/// The request of a job: the hints of the provider `ofi`.
 #[test]
 fn the_plain_one_serves_a_job_and_comes_first() {
     let found = usable(library(), &Choice::default()).unwrap();

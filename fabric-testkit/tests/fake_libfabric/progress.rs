@@ -1,4 +1,5 @@
-//! Who moves what, what waits, and what is refused for want of room.
+//! Progress: which calls execute which operations, which operations wait, and which are refused because a
+//! queue is full.
 
 use super::side::{Context, Options, Side, There, Told, descriptor, number};
 use libc::c_int;
@@ -10,14 +11,14 @@ use std::time::{Duration, Instant};
 const ALL: u64 = FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 const MANUAL: [&str; 2] = ["like-verbs", "like-cxi"];
 
-/// Memory that others write to while it is looked at.
+/// Reads memory that other endpoints write concurrently.
 fn load(memory: &[u64]) -> u64 {
-    // SAFETY: the word is aligned, and whatever else touches it does so by the same module.
+    // SAFETY: the word is aligned, and all other accesses use the same module.
     unsafe { copy::load(memory.as_ptr()) }
 }
 
 fn bytes_of(memory: &[u64]) -> &[u8] {
-    // SAFETY: the bytes of integers; tests look at them while nothing moves.
+    // SAFETY: the bytes of integers; tests read them while no operation is in progress.
     unsafe { std::slice::from_raw_parts(memory.as_ptr().cast(), size_of_val(memory)) }
 }
 
@@ -32,7 +33,7 @@ fn with_manual_progress_each_side_moves_its_own_part_only() {
             .map(|memory| descriptor(near.register(memory, ALL, memory[0].into())));
         let [first, second] = &mut contexts;
         assert_eq!(near.read(&mut target, own[1], 1, there, first.place()), 0);
-        // Nobody has called, then the initiator alone calls.
+        // First no endpoint makes progress, then only the initiator.
         for _ in 0..100 {
             assert_eq!(near.poll(), Told::Nothing, "a read that the target did not serve");
             assert_eq!(near.counts(), (0, 0));
@@ -42,7 +43,7 @@ fn with_manual_progress_each_side_moves_its_own_part_only() {
         assert!(matches!(near.poll(), Told::Done { bytes: 0, .. }));
         assert_eq!((target[0], target[8], near.counts()), (5, 5, (0, 1)));
         assert_eq!(near.write(bytes_of(&source), own[0], 1, there, second.place(), 0), 0);
-        // The target alone calls: the write has not left.
+        // Only the target makes progress: the write has not left.
         assert_eq!(far.poll(), Told::Nothing);
         assert_eq!(load(&memory), 5);
         (0..100).for_each(|_| assert_eq!(near.poll(), Told::Nothing));
@@ -97,7 +98,7 @@ fn so_much_may_be_under_way_and_no_more() {
     }
 }
 
-/// What is promised no order gets none: the last write to a place is not the last one there.
+/// Without a guarantee there is no order: the last write to a place is not the last one to be executed.
 #[test]
 fn writes_overtake_each_other() {
     let memory = vec![0_u64; 1];
@@ -110,7 +111,7 @@ fn writes_overtake_each_other() {
     assert_eq!((load(&memory), near.counts()), (1, (2, 0)));
 }
 
-/// A source is read as late as may be, an injected one at the call.
+/// A source is read as late as possible, an injected one at the call.
 #[test]
 fn a_source_is_the_providers_until_the_write_is_complete() {
     let (memory, mut source) = (vec![0_u64; 2], 1_u64.to_ne_bytes());
@@ -118,7 +119,7 @@ fn a_source_is_the_providers_until_the_write_is_complete() {
     let there = far.there(far.register(bytes_of(&memory), ALL, 1), bytes_of(&memory), 0);
     let next = There { address: 8, ..there };
     let start = source.as_mut_ptr();
-    // SAFETY: the source lives on, and is written to by its address only.
+    // SAFETY: the source stays alive, and is written only through its address.
     unsafe {
         let bytes = std::slice::from_raw_parts(start, 8);
         assert_eq!(near.write(bytes, null_mut(), 1, there, null_mut(), 0), 0);
@@ -159,7 +160,7 @@ fn entries_are_left_where_they_are_asked_for_and_by_errors_always() {
         let wrong = There { key: 2, ..there };
         assert_eq!(near.write(&[1; 8], null_mut(), 1, wrong, number(0x20), 0), 0);
         let told = near.until_told(None);
-        // Without an entry there is no context: errors name that of the endpoint.
+        // Without an entry there is no context: errors name the context of the endpoint.
         let expected = if selects { 0 } else { 0x20 };
         assert!(matches!(&told, Told::Failed { context, .. } if *context == expected), "{told:?}");
         assert_eq!((near.counts(), near.failed_writes()), ((1, 0), 1));
@@ -209,10 +210,10 @@ fn try_wait(side: &Side) -> c_int {
     unsafe { fi_trywait(side.fabric, fids.as_mut_ptr(), 1) }
 }
 
-/// Whether a descriptor becomes readable within so many milliseconds.
+/// Whether a descriptor becomes readable within `timeout` milliseconds.
 fn is_readable(descriptor: c_int, timeout: c_int) -> bool {
     let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one descriptor is asked about, which is open as long as its queue.
+    // SAFETY: the array has one descriptor, which is open as long as its queue.
     unsafe { libc::poll(&mut asked, 1, timeout) == 1 }
 }
 
@@ -228,7 +229,7 @@ fn a_descriptor_is_readable_when_there_is_something_to_move_or_to_take() {
         assert!(!is_readable(at_near, 0) && !is_readable(at_far, 0));
         let flags = FI_COMPLETION | FI_INJECT;
         assert_eq!(near.write(&[1; 8], null_mut(), 1, there, context.place(), flags), 0);
-        // It has to leave, to be served, to come back, to be taken.
+        // The operation has to be sent, executed, returned and completed.
         assert!(is_readable(at_near, 0) && !is_readable(at_far, 0));
         assert_eq!([try_wait(&near), try_wait(&far)], [-FI_EAGAIN, 0]);
         assert_eq!(near.poll(), Told::Nothing);
@@ -253,7 +254,7 @@ fn with_automatic_progress_a_descriptor_wakes_who_sleeps() {
     let there = far.there(far.register(bytes_of(&memory), ALL, 1), bytes_of(&memory), 0);
     let descriptor = wait_descriptor(&near).unwrap();
     assert_eq!(near.write(&[1; 8], null_mut(), 1, there, number(0x10), FI_COMPLETION | FI_INJECT), 0);
-    // The write is not complete before somebody has taken it along: at the first look, or later.
+    // The write is complete only after automatic progress: at the first check, or later.
     while try_wait(&near) == 0 {
         assert!(is_readable(descriptor, 60_000), "waited in vain for a descriptor");
     }
@@ -284,7 +285,7 @@ fn wait_objects_are_there_where_they_were_asked_for() {
     }
 }
 
-/// A thread that waits in the library moves what comes, and is woken by it.
+/// A thread that waits in the library executes incoming operations, and is woken by them.
 #[test]
 fn a_wait_serves_its_endpoint() {
     for provider in MANUAL {

@@ -1,11 +1,11 @@
-//! The fake libfabric as a shared library, which is opened as libfabric is.
+//! The fake libfabric as a shared library, which is opened like libfabric.
 
 use pelago_fabric::ofi::{Choice, Library, Ofi, Survey};
 use pelago_fabric::{Event, Provider, Secret, Status};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The path of the library: beside the running test program, which lies in `target/<profile>/deps`.
+/// The path of the library, relative to the running test program in `target/<profile>/deps`.
 fn path() -> String {
     let program = std::env::current_exe().expect("a running program has a path");
     let folder = program.parent().and_then(Path::parent).map(PathBuf::from);
@@ -17,7 +17,7 @@ fn path() -> String {
                 std::fs::read_dir(manifest.join(folder)).expect("the folder of its sources is there");
             sources.map(|source| changed(&source.expect("a source is there").path()))
         });
-    // Cargo builds examples when it tests all, but not when it is asked for one test program.
+    // Cargo builds examples when it runs all tests, but not when it runs one test program.
     assert!(
         path.is_file() && Some(changed(&path)) >= newest.max(),
         "{} is not there or older than its sources: build it with `cargo build -p pelago-fabric-testkit \

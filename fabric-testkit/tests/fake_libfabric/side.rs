@@ -1,7 +1,7 @@
-//! One side of a fabric of the fake libfabric: an endpoint with all that it needs, driven through its op
-//! tables.
+//! One side of a connection over the fake libfabric: an endpoint with its other objects, called through its
+//! function tables.
 //!
-//! Invariant: objects are closed in the order that libfabric asks for, and each answers that it has closed.
+//! Invariant: objects are closed in the order that libfabric requires, and each close must succeed.
 
 use libc::{c_int, c_void};
 use pelago_fabric::ofi::query::{Hints, offers};
@@ -16,7 +16,7 @@ pub fn library() -> &'static Library {
     fake_libfabric::install()
 }
 
-/// What fits every provider.
+/// Hints that match every provider.
 pub fn modest(provider: &str) -> Hints {
     let mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
     let caps = FI_MSG | FI_RMA | FI_ATOMIC | FI_MULTI_RECV;
@@ -24,7 +24,7 @@ pub fn modest(provider: &str) -> Hints {
     Hints { provider: Some(provider.into()), endpoint: FI_EP_RDM, caps, mode, mr_mode, ..Hints::default() }
 }
 
-/// How a side is opened.
+/// The options of a side.
 #[derive(Clone, Copy)]
 pub struct Options {
     pub entries: usize,
@@ -38,7 +38,7 @@ impl Default for Options {
     }
 }
 
-/// An endpoint, its queue, its counters.
+/// An endpoint, its queue and its counters.
 pub struct Side {
     pub info: Info,
     pub fabric: *mut fid_fabric,
@@ -52,12 +52,12 @@ pub struct Side {
     owns_domain: bool,
 }
 
-// SAFETY: the library lets any thread call, and this value is the only one to close the objects.
+// SAFETY: any thread may call the library, and only this value closes the objects.
 unsafe impl Send for Side {}
-// SAFETY: the library lets any thread call; tests leave the list of regions to one thread.
+// SAFETY: any thread may call the library; only one thread of a test accesses the list of regions.
 unsafe impl Sync for Side {}
 
-/// What an operation is told by: room for the provider, as the mode asks.
+/// The context of an operation, with the space for the provider that the mode requires.
 #[derive(Default)]
 #[repr(C)]
 pub struct Context([usize; 8]);
@@ -72,14 +72,14 @@ impl Context {
     }
 }
 
-/// An end of a transfer at the peer.
+/// The remote range of a transfer.
 #[derive(Clone, Copy)]
 pub struct There {
     pub address: u64,
     pub key: u64,
 }
 
-/// What a queue says.
+/// The result of reading a queue.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Told {
     Nothing,
@@ -99,17 +99,17 @@ pub fn opened<T>(open: impl FnOnce(*mut *mut T) -> c_int) -> *mut T {
 /// # Safety
 /// It is an object of the library.
 pub unsafe fn close<T>(object: *mut T) -> c_int {
-    // SAFETY: the caller vouches for the object, which begins with its fid.
+    // SAFETY: the caller guarantees that the object is valid, and objects begin with their fid.
     unsafe { fi_close(object.cast()) }
 }
 
 impl Side {
-    /// Two sides that know each other; peer 0 is the first, peer 1 the second.
+    /// Two sides that have each other's addresses; peer 0 is the first, peer 1 the second.
     pub fn pair(provider: &str) -> [Side; 2] {
         Side::pair_with(provider, Options::default())
     }
 
-    /// The same, opened so.
+    /// The same, with options.
     pub fn pair_with(provider: &str, options: Options) -> [Side; 2] {
         let sides = [(); 2].map(|()| Side::open(provider, options));
         let names = [sides[0].name(), sides[1].name()];
@@ -121,7 +121,7 @@ impl Side {
         sides
     }
 
-    /// An enabled endpoint in a domain of its own.
+    /// An enabled endpoint in a separate domain.
     pub fn open(provider: &str, options: Options) -> Side {
         let side = Side::bare(provider, options);
         side.bind_all(options.selects);
@@ -135,7 +135,7 @@ impl Side {
         assert_eq!(offers.len(), 1, "one offer of {provider}");
         let info = offers.remove(0).info;
         let raw = info.as_ptr();
-        // SAFETY: the entry is the library's; what is opened first is what the next one needs.
+        // SAFETY: the entry comes from the library; each object is opened before those that depend on it.
         unsafe {
             let fabric =
                 opened(|place| (library().functions.fi_fabric)((*raw).fabric_attr, place, null_mut()));
@@ -164,7 +164,7 @@ impl Side {
         options: Options,
         owns_domain: bool,
     ) -> Side {
-        // SAFETY: the caller vouches for the domain; attributes and places are locals.
+        // SAFETY: the caller guarantees that the domain is valid; attributes and places are locals.
         unsafe {
             let mut attributes = Padded::<fi_av_attr>::zeroed();
             let av = opened(|place| fi_av_open(domain, attributes.as_mut_ptr(), place, null_mut()));
@@ -184,7 +184,7 @@ impl Side {
         }
     }
 
-    /// Binds the endpoint to all that it needs.
+    /// Binds the endpoint to its vector, queue and counters.
     fn bind_all(&self, selects: bool) {
         let selective = if selects { FI_SELECTIVE_COMPLETION } else { 0 };
         assert_eq!(self.bind(self.av, 0), 0);
@@ -213,7 +213,7 @@ impl Side {
         name
     }
 
-    /// The number that a peer's address gets, if it is taken.
+    /// Inserts a peer's address; returns its number, if it is accepted.
     pub fn insert(&self, name: &[u8]) -> Option<fi_addr_t> {
         let mut number = 0;
         // SAFETY: the vector is open, and tests give whole addresses.
@@ -221,11 +221,12 @@ impl Side {
         (count == 1).then_some(number)
     }
 
-    /// Registers memory, which tests keep until the side is dropped; not bound or enabled.
+    /// Registers memory, which tests keep valid until the side is dropped; the region is not bound or
+    /// enabled.
     pub fn try_register(&self, memory: &[u8], access: u64, key: u64) -> Result<*mut fid_mr, c_int> {
         let mut region = null_mut();
         let (start, bytes, null) = (memory.as_ptr().cast(), memory.len(), null_mut());
-        // SAFETY: the domain is open; the memory is kept by the test.
+        // SAFETY: the domain is open; the test keeps the memory valid.
         match unsafe { fi_mr_reg(self.domain, start, bytes, access, 0, key, 0, &mut region, null) } {
             0 => {
                 self.regions.borrow_mut().push(region);
@@ -235,7 +236,7 @@ impl Side {
         }
     }
 
-    /// The same, bound and enabled where the provider asks for it.
+    /// The same, bound and enabled if the provider requires it.
     pub fn register(&self, memory: &[u8], access: u64, key: u64) -> *mut fid_mr {
         let region = self.try_register(memory, access, key).unwrap();
         if self.info.domain().mr_mode & FI_MR_ENDPOINT != 0 {
@@ -258,7 +259,7 @@ impl Side {
         code
     }
 
-    /// How a peer names a place in memory that was registered here.
+    /// The address and the key by which a peer accesses a place in memory that was registered here.
     pub fn there(&self, region: *mut fid_mr, memory: &[u8], offset: usize) -> There {
         let is_virtual = self.info.domain().mr_mode & FI_MR_VIRT_ADDR != 0;
         let base = if is_virtual { memory.as_ptr().expose_provenance() } else { 0 };
@@ -266,7 +267,7 @@ impl Side {
         There { address: (base + offset) as u64, key: unsafe { fi_mr_key(region) } }
     }
 
-    /// The parts of a transfer with peer `to`.
+    /// Builds the message structure of a transfer with peer `to`.
     fn transfer<R>(
         (start, bytes): (*const u8, usize),
         descriptor: *mut c_void,
@@ -340,7 +341,7 @@ impl Side {
         unsafe { fi_sendmsg(self.ep, &message, flags) }
     }
 
-    /// Posts a buffer for messages. Tests keep it until it is given back.
+    /// Posts a buffer for messages. Tests keep it valid until it is returned.
     pub fn post(
         &self,
         buffer: &mut [u8],
@@ -356,7 +357,7 @@ impl Side {
         unsafe { fi_recvmsg(self.ep, &message, flags) }
     }
 
-    /// Takes one entry, or an error.
+    /// Reads one entry, or an error.
     pub fn poll(&self) -> Told {
         self.told(|entry| {
             // SAFETY: the queue is open, and there is room for one entry of its format.
@@ -364,7 +365,7 @@ impl Side {
         })
     }
 
-    /// The same, waiting for so many milliseconds.
+    /// The same, but waits for up to `timeout` milliseconds.
     pub fn wait(&self, timeout: c_int) -> Told {
         self.told(|entry| {
             // SAFETY: the queue is open, and there is room for one entry of its format.
@@ -387,7 +388,8 @@ impl Side {
 
     fn error(&self) -> Told {
         let (mut entry, mut words) = (Padded::<fi_cq_err_entry>::zeroed(), [0_u8; 200]);
-        // SAFETY: the queue is open, the entry is ours, the words have so much room, and end with a zero.
+        // SAFETY: the queue is open, the entry is a local, and the buffer for the message has this length and
+        // ends with a zero.
         let words = unsafe {
             assert_eq!(fi_cq_readerr(self.cq, entry.as_mut_ptr(), 0), 1);
             let (code, room) = (entry.known.prov_errno, words.as_mut_ptr().cast());
@@ -398,19 +400,19 @@ impl Side {
         Told::Failed { context, error, words }
     }
 
-    /// Writes and reads that are complete; asking makes progress.
+    /// The numbers of completed writes and reads; the call makes progress.
     pub fn counts(&self) -> (u64, u64) {
         // SAFETY: the counters are open as long as this value.
         unsafe { (fi_cntr_read(self.writes), fi_cntr_read(self.reads)) }
     }
 
-    /// Writes that have failed.
+    /// The number of failed writes.
     pub fn failed_writes(&self) -> u64 {
         // SAFETY: the counter is open as long as this value.
         unsafe { fi_cntr_readerr(self.writes) }
     }
 
-    /// Polls this side, and the other one if there is one, until something is told.
+    /// Polls this side, and the other one if it is given, until this side has an entry.
     pub fn until_told(&self, other: Option<&Side>) -> Told {
         for _ in 0..1000 {
             if let Some(other) = other {
@@ -427,18 +429,18 @@ impl Side {
 
 /// The descriptor of a region.
 pub fn descriptor(region: *mut fid_mr) -> *mut c_void {
-    // SAFETY: tests ask for open regions, and objects of the library are never freed.
+    // SAFETY: tests pass open regions, and objects of the library are never freed.
     unsafe { fi_mr_desc(region) }
 }
 
-/// A context that is only a number, for providers that ask for no room.
+/// A context that is only a number, for providers that require no space.
 pub fn number(context: usize) -> *mut c_void {
     without_provenance_mut(context)
 }
 
 impl Drop for Side {
     fn drop(&mut self) {
-        // SAFETY: all of these were opened by this value, and nobody uses them any more.
+        // SAFETY: this value has opened all of these objects, and no other code uses them any more.
         unsafe {
             let mut codes = vec![close(self.ep)];
             codes.extend(self.regions.take().into_iter().map(|region| close(region)));

@@ -1,5 +1,5 @@
-//! Endpoints that belong to no job, or to another one: they reach no memory of a job, and nobody hears their
-//! messages, though a provider serves everybody.
+//! Endpoints that belong to no job, or to another one: they cannot access the memory of a job, and the job
+//! discards their messages, although the provider itself serves every endpoint.
 
 use crate::side::{Context, Options, Side, There, Told, descriptor};
 use libc::c_void;
@@ -10,13 +10,14 @@ use pelago_fabric_testkit::fake_libfabric;
 use std::ptr::{NonNull, null_mut};
 
 const KEY: Key = 0;
-/// Those whose keys the caller chooses. Elsewhere the provider chooses, and no key is easily guessed either.
+/// The providers with keys that the caller chooses. The other providers choose keys themselves, which are
+/// hard to guess too.
 const CHOOSERS: [&str; 2] = ["plain", "like-cxi"];
 const PROVIDERS: [&str; 3] = ["plain", "like-verbs", "like-cxi"];
-/// Rounds of progress after which whatever can happen has happened.
+/// The number of rounds of progress after which all possible events have occurred.
 const ROUNDS: usize = 1000;
 
-/// A job of two PEs, PE 0 with memory that its members may reach.
+/// A job of two PEs; its members may access the memory of PE 0.
 fn job(provider: &str, memory: &mut [u64]) -> [Ofi; 2] {
     let secret = Secret::draw().unwrap();
     let (library, providers) = (Some(fake_libfabric::install().path().to_owned()), vec![provider.to_owned()]);
@@ -29,7 +30,7 @@ fn job(provider: &str, memory: &mut [u64]) -> [Ofi; 2] {
     job
 }
 
-/// Lets everything happen that can: what PE 0 hears.
+/// Makes progress until all possible events have occurred; returns the messages that PE 0 has received.
 fn heard(job: &[Ofi; 2]) -> Vec<(usize, u64, Vec<u8>)> {
     let mut heard = Vec::new();
     for _ in 0..ROUNDS {
@@ -45,7 +46,7 @@ fn heard(job: &[Ofi; 2]) -> Vec<(usize, u64, Vec<u8>)> {
     heard
 }
 
-/// Members still reach each other.
+/// Checks that the members can still communicate.
 fn assert_members_talk(job: &[Ofi; 2]) {
     assert_eq!(job[1].send(0, 5, b"a member's"), Status::Done);
     assert_eq!(heard(job), [(1, 5, b"a member's".to_vec())]);
@@ -81,7 +82,7 @@ impl Stranger {
         panic!("waited in vain for the end of an operation");
     }
 
-    /// Whether the side wants descriptors or not, it may bring them along.
+    /// Passes descriptors even if the provider does not require them.
     fn assert_refused(&self, job: &[Ofi; 2], key: u64) {
         let mut context = Context::default();
         let there = There { address: 0, key };
@@ -106,8 +107,8 @@ impl Stranger {
     }
 }
 
-/// The keys that are guessed first: the numbers of the regions, small ones, powers of two and their
-/// neighbours.
+/// The keys that an attacker would guess first: the numbers of the regions, small numbers, powers of two and
+/// their neighbours.
 fn guesses() -> impl Iterator<Item = u64> {
     let powers = (0..64).flat_map(|bit| [1_u64 << bit, (1 << bit) - 1, (1 << bit) + 1]);
     (0..1000).chain(powers).chain([u64::MAX, u64::MAX - 1])
@@ -133,11 +134,12 @@ fn the_members_of_another_job_reach_nothing() {
         let (mut memory, mut other_memory) = (vec![7_u64; 64], vec![0_u64; 64]);
         let job = job(provider, &mut memory);
         let mut other = self::job(provider, &mut other_memory);
-        // PE 1 of the other job has got hold of the address of PE 0 of this one.
+        // PE 1 of the other job has obtained the address of PE 0 of this job.
         let addresses = [job[0].address().unwrap(), other[1].address().unwrap()];
         other[1].connect(&mut |pe| Ok(addresses[pe].clone())).unwrap();
         let (value, target) = (9_u64, Remote { key: KEY, offset_bytes: 0 });
-        // SAFETY: a source of 8 bytes is injected; the target is not in the region, which is what is tested.
+        // SAFETY: a source of 8 bytes is injected; the test checks that the target range, which is not in a
+        // region, is refused.
         let started = unsafe {
             other[1].put(Put {
                 pe: 0,
@@ -162,8 +164,8 @@ fn the_members_of_another_job_reach_nothing() {
     }
 }
 
-/// Of all lengths, also longer than any that a member sends, more often than there are buffers. Providers do
-/// different things with the buffer that a message is too long for.
+/// Messages of all lengths, including longer ones than any member sends, and more messages than there are
+/// receive buffers. Providers differ in their handling of a buffer that is too short for a message.
 #[test]
 fn messages_of_strangers_are_dropped() {
     for provider in PROVIDERS {

@@ -1,28 +1,29 @@
 //! Tracer: counts the instructions of functions by executing them one at a time under ptrace.
 //!
 //! # The protocol of a probe program
-//! 1. It prepares what its probes need, then prints for each of them one line `probe NAME ADDRESS` on
-//!    standard output, flushed: the name that the budget has, and the run-time address of the function's
-//!    first instruction in hexadecimal, with or without `0x`. Other lines are ignored. All its output up to
-//!    here fits into a pipe (64 KiB).
-//! 2. Then, on the main thread and in the order of the lines, it does for each probe: call the function
-//!    once (warm-up), execute `int3`, call it once through a pointer that the optimiser cannot see
-//!    through, execute `int3`.
-//! 3. It exits with status 0, all within a deadline in seconds of real time.
+//! 1. It prepares its probes, then prints one line `probe NAME ADDRESS` for each of them on standard output,
+//!    and flushes it: the name in the budget, and the run-time address of the function's first instruction in
+//!    hexadecimal, with or without `0x`. Other lines are ignored. All its output up to here must fit into a
+//!    pipe (64 KiB).
+//! 2. Then, on the main thread and in the order of the lines, it does the following for each probe: call the
+//!    function once (warm-up), execute `int3`, call the function once through a pointer that is opaque to the
+//!    optimiser, execute `int3`.
+//! 3. It exits with status 0, before a deadline in seconds of real time.
 //!
-//! The tracer lets it run to the first `int3` of a probe, steps to the printed address, and counts from
-//! there up to and including the instruction that brings the stack pointer above its value at entry, which
-//! is the function's `ret` or that of a function it jumped to. Callees count. A string instruction with a
-//! repeat prefix counts as one, although it is stepped once an iteration. Addresses are those of the
-//! running process, so that address randomisation does not matter. `examples/counted.rs` is a model.
+//! The tracer lets the program run to the first `int3` of a probe, steps to the printed address, and counts
+//! from there up to and including the instruction that brings the stack pointer above its value at entry,
+//! which is the `ret` of the function or of its tail call. Instructions of callees count. A string
+//! instruction with a repeat prefix counts as one, although it is stepped once per iteration. Addresses are
+//! those of the running process, so that address randomisation does not matter. `examples/counted.rs` is an
+//! example.
 //!
 //! # A probe program that is one PE of a job
-//! The launcher is started, and not traced. One PE writes the lines to the file that `BUDGET_FILE` names,
-//! under another name first, with the line `process PID` before them; then it waits until it is traced
-//! (`TracerPid` in `/proc/self/status`), and goes on with 2.
+//! The tracer starts the launcher, but does not trace it. One PE writes the lines, with the line `process
+//! PID` before them, to a temporary file and renames it to the name in `BUDGET_FILE`. Then it waits until it
+//! is traced (`TracerPid` in `/proc/self/status`), and continues with step 2.
 //!
-//! Invariant: a count is returned only if every step of the protocol was seen; all else is an error that
-//! says what was awaited. The probe program never outlives the tracer.
+//! Invariant: a count is returned only if every step of the protocol was observed; otherwise the error names
+//! the event that was awaited. The probe program never outlives the tracer.
 
 use std::cell::Cell;
 use std::io::{self, Read};
@@ -37,15 +38,15 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 
 use super::Count;
 
-/// More steps than this are taken for a loop that does not end.
+/// More steps than this are treated as an infinite loop.
 const STEPS_LIMIT: u64 = 1_000_000;
 
 const INT3: u8 = 0xcc;
 
 /// Runs a probe program and counts the instructions of each of its probes, in the program's order.
 ///
-/// Fails if the program cannot be started or traced, breaks the protocol, dies, exits with another status
-/// than 0 or takes longer than `deadline_seconds`; the message names the probe.
+/// Fails if the program cannot be started or traced, violates the protocol, is killed, exits with another
+/// status than 0, or takes longer than `deadline_seconds`; the message names the probe.
 pub fn count(program: Command, deadline_seconds: u32) -> Result<Vec<Count>> {
     let mut tracee = Tracee::start(program, deadline_seconds)?;
     tracee.run_to_int3().context("waiting for the opening int3 of the first probe")?;
@@ -53,8 +54,8 @@ pub fn count(program: Command, deadline_seconds: u32) -> Result<Vec<Count>> {
     count_probes(&tracee, probes)
 }
 
-/// Starts a job whose launcher is `launcher`, and counts the probes of the PE that leaves them in the file
-/// `probes`, which is not there before. Fails as [`count`] does.
+/// Starts a job whose launcher is `launcher`, and counts the probes of the PE that writes them to the file
+/// `probes`, which must not exist before. Fails as [`count`] does.
 pub fn count_in_job(mut launcher: Command, probes: &Path, deadline_seconds: u32) -> Result<Vec<Count>> {
     launcher.env("BUDGET_FILE", probes).stdin(Stdio::null()).stdout(Stdio::null());
     let mut child = launcher.spawn().context("cannot start the launcher of the job")?;
@@ -73,7 +74,7 @@ pub fn count_in_job(mut launcher: Command, probes: &Path, deadline_seconds: u32)
     count_probes(&tracee, parse_probes(&text)?)
 }
 
-/// Waits for the file in which a PE leaves its probes.
+/// Waits for the file to which a PE writes its probes.
 fn wait_for_file(launcher: &mut Child, path: &Path, deadline: Instant) -> Result<String> {
     loop {
         match std::fs::read_to_string(path) {
@@ -89,7 +90,7 @@ fn wait_for_file(launcher: &mut Child, path: &Path, deadline: Instant) -> Result
     }
 }
 
-/// Counts the probes of a program that has just executed the first `int3`, up to its end.
+/// Counts the probes of a program that has just executed the first `int3`, until the program ends.
 fn count_probes(tracee: &Tracee, probes: Vec<(String, u64)>) -> Result<Vec<Count>> {
     let mut counts = Vec::new();
     for (index, (probe, entry)) in probes.into_iter().enumerate() {
@@ -121,12 +122,12 @@ fn parse_probes(output: &str) -> Result<Vec<(String, u64)>> {
     Ok(probes)
 }
 
-/// A probe program, stopped whenever no method runs; killed when dropped.
+/// A probe program, which is stopped while no method runs, and killed when dropped.
 struct Tracee {
     /// The program, or the launcher of its job.
     child: Child,
     pid: libc::pid_t,
-    /// Of a program that has no alarm of its own.
+    /// The deadline of a program that has no alarm.
     deadline: Option<Instant>,
     has_ended: Cell<bool>,
 }
@@ -151,7 +152,7 @@ impl Tracee {
         Ok(tracee)
     }
 
-    /// Traces a process of the launcher's, its first thread alone, and stops it.
+    /// Attaches to the first thread of a process of the launcher's job, and stops it.
     fn attach(launcher: Child, pid: libc::pid_t, deadline: Instant) -> Result<Tracee> {
         let (deadline, has_ended) = (Some(deadline), Cell::new(false));
         let tracee = Tracee { child: launcher, pid, deadline, has_ended };
@@ -165,7 +166,7 @@ impl Tracee {
         }
     }
 
-    /// What the program has printed so far.
+    /// The output of the program so far.
     fn output(&mut self) -> Result<String> {
         let pipe = self.child.stdout.as_mut().context("the output is not piped")?;
         // SAFETY: the descriptor is open as long as `pipe` is borrowed; F_SETFL touches no memory.
@@ -187,7 +188,7 @@ impl Tracee {
         }
     }
 
-    /// Lets the program run until it exits, which it does with status 0.
+    /// Lets the program run until it exits; fails if its status is not 0.
     fn run_to_exit(&self) -> Result<()> {
         match self.run()? {
             Stop::Exited(0) => Ok(()),
@@ -195,7 +196,7 @@ impl Tracee {
         }
     }
 
-    /// Lets the program run to its next `int3` or its end; other signals reach it.
+    /// Lets the program run to its next `int3` or its end; other signals are delivered to it.
     fn run(&self) -> Result<Stop> {
         let mut signal = 0;
         loop {
@@ -210,7 +211,7 @@ impl Tracee {
         }
     }
 
-    /// Steps to `entry`, then counts the instructions up to the return from there.
+    /// Steps to `entry`, then counts the instructions up to the return of that function.
     fn count_call(&self, entry: u64) -> Result<u64> {
         let mut steps = 0;
         let mut now = self.registers()?;
@@ -236,7 +237,7 @@ impl Tracee {
         bail!("the function at {entry:#x} did not return in {STEPS_LIMIT} steps")
     }
 
-    /// Executes one instruction, or one iteration of a repeated one; the registers after it.
+    /// Executes one instruction, or one iteration of a repeated one; returns the registers after it.
     fn step(&self) -> Result<libc::user_regs_struct> {
         self.request(libc::PTRACE_SINGLESTEP, 0, 0)?;
         match self.wait()? {
@@ -245,7 +246,8 @@ impl Tracee {
         }
     }
 
-    /// Whether a string instruction with a repeat prefix (and perhaps a REX prefix) stands at `address`.
+    /// Whether the instruction at `address` is a string instruction with a repeat prefix (and perhaps a REX
+    /// prefix).
     fn is_repeated_string(&self, address: u64) -> Result<bool> {
         let (first, second, third) = (self.byte(address)?, self.byte(address + 1)?, self.byte(address + 2)?);
         let operation = if (0x40..=0x4f).contains(&second) { third } else { second };
@@ -254,8 +256,8 @@ impl Tracee {
     }
 
     fn byte(&self, address: u64) -> Result<u8> {
-        // The call returns the word itself, and -1 is a word: errno alone tells an error.
-        // SAFETY: __errno_location points to the errno of this thread, which lives as long as the thread.
+        // The call returns the word itself, which may be -1: only errno indicates an error. SAFETY:
+        // __errno_location points to the errno of this thread, which lives as long as the thread.
         unsafe { *libc::__errno_location() = 0 };
         // SAFETY: reading a word of the stopped child touches no memory of this process.
         let word = unsafe { libc::ptrace(libc::PTRACE_PEEKTEXT, self.pid, address as usize, 0) };
@@ -272,8 +274,8 @@ impl Tracee {
     }
 
     fn request(&self, request: libc::c_uint, address: usize, data: usize) -> Result<()> {
-        // SAFETY: the child is ours and stopped; of the requests made here only PTRACE_GETREGS writes to
-        // this process, and its caller passes a whole user_regs_struct that it owns.
+        // SAFETY: this process traces the child, which is stopped; of the requests made here only
+        // PTRACE_GETREGS writes to this process, and its caller passes a whole user_regs_struct that it owns.
         let outcome = unsafe { libc::ptrace(request, self.pid, address, data) };
         ensure!(outcome == 0, "ptrace request {request} failed: {}", io::Error::last_os_error());
         Ok(())
@@ -284,7 +286,7 @@ impl Tracee {
         let mut status = 0;
         let flags = if self.deadline.is_some() { libc::WNOHANG } else { 0 };
         loop {
-            // SAFETY: `status` is an integer of ours that lives through the call.
+            // SAFETY: `status` is a local integer that lives until the call returns.
             match unsafe { libc::waitpid(self.pid, &raw mut status, flags) } {
                 0 if self.deadline.is_some_and(|deadline| Instant::now() > deadline) => {
                     bail!("the probe program reached its deadline")
@@ -314,17 +316,17 @@ impl Tracee {
 
 impl Drop for Tracee {
     fn drop(&mut self) {
-        // Neither fails in a way that matters: a program that ended already is what is wanted. A PE that is
-        // killed takes its job along.
+        // Failures are ignored: a program that has ended already is the desired state. If a PE is killed, its
+        // job ends too.
         if !self.has_ended.get() {
-            // SAFETY: the process is traced and was not seen to end, so its number is no other's yet.
+            // SAFETY: the process is traced and was not reaped, so its id has not been reused.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
         }
         let _ = self.child.wait();
     }
 }
 
-/// What the program did last.
+/// The reason why the program stopped.
 #[derive(Debug)]
 enum Stop {
     Signal(i32),
@@ -332,7 +334,7 @@ enum Stop {
     Killed(i32),
 }
 
-/// In the child: to be traced, and to be interrupted at the deadline; both last through exec.
+/// In the child: requests tracing, and an alarm at the deadline; both persist through exec.
 fn ask_to_be_traced(deadline_seconds: u32) -> io::Result<()> {
     // SAFETY: the request takes no pointers and concerns the calling process alone.
     if unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) } != 0 {
@@ -354,7 +356,7 @@ mod tests {
     use super::*;
     use crate::budget::build;
 
-    /// Counts the probes of the example `counted`, which `behaviour` makes break the protocol.
+    /// Counts the probes of the example `counted`, which violates the protocol as `behaviour` says.
     fn counted(behaviour: &[&str], deadline_seconds: u32) -> Result<Vec<Count>> {
         static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
             build(&["--package=xtask", "--example=counted"]).unwrap().example("counted").unwrap()

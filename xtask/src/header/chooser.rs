@@ -1,8 +1,8 @@
-//! Generic names in C11: macros that choose a function by the type of an argument.
+//! Generic names in C11: macros that select a function by the type of an argument.
 //!
-//! Invariant: a macro has one association for each distinct type of C, as `_Generic` asks; of names for the
-//! same type (`long`, `int64_t`, `ptrdiff_t`) the first of the table stands for all. Source: OpenSHMEM 1.6,
-//! chapter 9 (the C11 forms) and C11, 6.5.1.1.
+//! Invariant: a macro has one association for each distinct type of C, as `_Generic` requires; of several
+//! names for the same type (`long`, `int64_t`, `ptrdiff_t`) only the first in the table is used. Source:
+//! OpenSHMEM 1.6, chapter 9 (the C11 forms) and C11, 6.5.1.1.
 
 use std::fmt::Write;
 
@@ -11,10 +11,10 @@ use anyhow::{Context, Result, ensure};
 use super::BY_HANDLE;
 use super::prototype::{Chapter, Function, Home};
 
-/// A generic name and what it may stand for.
+/// A generic name and the functions that it selects from.
 pub struct Generic<'a> {
     pub name: String,
-    /// Which argument of the form without context points to elements.
+    /// The index of the argument that points to elements, in the form without a context.
     pub index: usize,
     pub has_context_form: bool,
     pub choices: Vec<(&'static str, Form<'a>)>,
@@ -34,7 +34,7 @@ pub fn generics(chapters: &[Chapter]) -> Result<Vec<Generic<'_>>> {
         let Some(choice) = function.choice.as_ref().filter(|choice| !choice.is_with_context) else {
             continue;
         };
-        // The form with a context follows the one without.
+        // The form with a context follows the form without.
         let context = functions.get(position + 1).copied().filter(|_| choice.has_context_form);
         let index = function.arguments.iter().position(|argument| argument.is_to_elements);
         let index = index.with_context(|| format!("{}: no argument points to elements", function.name))?;
@@ -65,7 +65,7 @@ pub fn generics(chapters: &[Chapter]) -> Result<Vec<Generic<'_>>> {
     Ok(generics)
 }
 
-/// The functions that a generic name which goes by a handle may stand for, if the table has both.
+/// The functions that a generic name selects by a handle, if the table has both.
 pub fn by_handle(chapters: &[Chapter]) -> impl Iterator<Item = (&'static str, &'static str, &Function)> {
     let find = |name: &str| {
         chapters.iter().flat_map(|chapter| &chapter.functions).find(|function| function.name == name)
@@ -73,7 +73,7 @@ pub fn by_handle(chapters: &[Chapter]) -> impl Iterator<Item = (&'static str, &'
     BY_HANDLE.into_iter().filter_map(move |(name, handle, target)| Some((name, handle, find(target)?)))
 }
 
-/// Whether a generic name stands in the header file of this home.
+/// Whether a generic name belongs in this header file.
 pub fn belongs(name: &str, home: Home) -> bool {
     name.starts_with("shmemx_") == (home == Home::Extension)
 }
@@ -98,10 +98,10 @@ pub fn text(generics: &[Generic<'_>], chapters: &[Chapter], home: Home) -> Strin
     text
 }
 
-/// How a choice by the type of the first argument begins.
+/// The start of a selection by the type of the first argument.
 const BY_FIRST: &str = "_Generic(PELAGO_FIRST(__VA_ARGS__, 0, 0),";
 
-/// The choice of a function by the type of the elements.
+/// The selection of a function by the type of the elements.
 fn by_element<'a>(generic: &Generic<'a>, choose: impl Fn(&Form<'a>) -> Option<&'a Function>) -> String {
     let pointer = match (generic.has_context_form, generic.index) {
         (true, _) => "PELAGO_AFTER_CONTEXT",
@@ -117,7 +117,7 @@ fn by_element<'a>(generic: &Generic<'a>, choose: impl Fn(&Form<'a>) -> Option<&'
     text + ")"
 }
 
-/// The type of C that a type is, on systems whose `long` has 64 bits.
+/// The basic C type that a typedef stands for, on systems whose `long` has 64 bits.
 fn distinct(c_type: &'static str) -> &'static str {
     match c_type {
         "int8_t" => "signed char",

@@ -1,7 +1,8 @@
 //! Generic names in C++: overloaded inline functions, one for each distinct type and form; and overloads of
 //! the functions on complex numbers, which take `std::complex`.
 //!
-//! Invariant: no overload has the arguments of a C function of the same name, which takes its place.
+//! Invariant: no overload has the same arguments as a C function of the same name; the C function is used
+//! instead.
 
 use std::fmt::Write;
 
@@ -37,7 +38,7 @@ fn types(function: &Function) -> Vec<&str> {
     function.arguments.iter().map(|argument| argument.c_type.as_str()).collect()
 }
 
-/// The complex numbers of C, as the functions name them, and those of C++.
+/// The complex types of C, as the functions name them, and those of C++.
 const COMPLEX: [(&str, &str); 2] =
     [("pelago_complexd_t", "std::complex<double>"), ("pelago_complexf_t", "std::complex<float>")];
 

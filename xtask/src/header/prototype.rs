@@ -1,8 +1,8 @@
 //! Functions and their prototypes: a family of the table becomes one function for each row of its table of
 //! types and for each form.
 //!
-//! Invariant: only the words of the table that `shmem/src/expand.rs` names are known; any other is an error
-//! that names the line. Source of the words in C: OpenSHMEM 1.6, chapter 9.
+//! Invariant: only the keywords that `shmem/src/expand.rs` defines are known; any other is an error that
+//! names the line. Source of the C types: OpenSHMEM 1.6, chapter 9.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use super::table::{CHAPTERS, Family};
 
-/// Names of arguments that are spelled otherwise in the standard than Rust likes.
+/// Names of arguments whose spelling in the standard differs from Rust's conventions.
 const SPELLINGS: [(&str, &str); 6] = [
     ("pe_root", "PE_root"),
     ("pe_start", "PE_start"),
@@ -33,40 +33,40 @@ pub struct Function {
     pub arguments: Vec<Argument>,
     pub result: String,
     pub is_deprecated: bool,
-    /// If a generic name can stand for it.
+    /// The generic name that selects it, if there is one.
     pub choice: Option<Choice>,
     pub home: Home,
 }
 
-/// Where a function belongs.
+/// The header file that declares a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
-    /// To the standard, and `shmem.h`.
+    /// A function of the standard, in `shmem.h`.
     Standard,
-    /// To the extensions, but `shmem.h` declares it as a generic name of the standard chooses it.
+    /// An extension that `shmem.h` declares because a generic name of the standard selects it.
     Joined,
-    /// To the extensions, and `shmemx.h`.
+    /// An extension, in `shmemx.h`.
     Extension,
 }
 
-/// How a generic name chooses a function.
+/// How a generic name selects a function.
 #[derive(Clone, Debug)]
 pub struct Choice {
     pub generic: String,
     /// The type of its elements.
     pub c_type: &'static str,
-    /// A context comes first.
+    /// Whether a context is the first argument.
     pub is_with_context: bool,
-    /// There is a form with a context.
+    /// Whether there is a form with a context.
     pub has_context_form: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
     pub name: String,
-    /// With a `*` at its end if it is a pointer.
+    /// The C type, with a `*` at its end if it is a pointer.
     pub c_type: String,
-    /// It is a pointer to elements of the type that the function is named after.
+    /// Whether it is a pointer to elements of the type that the function is named after.
     pub is_to_elements: bool,
 }
 
@@ -83,7 +83,7 @@ fn chapter(name: &'static str, families: &[Family]) -> Result<Chapter> {
     Ok(Chapter { name, functions: functions.collect::<Result<Vec<_>>>()?.concat() })
 }
 
-/// The prototypes of all functions of one home, their names with `prefix`.
+/// The prototypes of all functions of one header file, with `prefix` before their names.
 pub fn text(chapters: &[Chapter], prefix: &str, home: Home) -> String {
     let mut text = String::new();
     for Chapter { name, functions } in chapters {
@@ -130,7 +130,7 @@ fn title(chapter: &str, home: Home) -> String {
 }
 
 impl Function {
-    /// Its prototype, the name with `prefix`, without a semicolon.
+    /// The prototype, with `prefix` before the name and without a semicolon.
     pub fn prototype(&self, prefix: &str) -> String {
         let arguments: Vec<_> = self.arguments.iter().map(Argument::declaration).collect();
         let arguments = if arguments.is_empty() { "void".to_owned() } else { arguments.join(", ") };
@@ -144,7 +144,7 @@ impl Argument {
     }
 }
 
-/// A type and the name of what has it.
+/// A declaration of `name` with a type.
 pub fn declare(c_type: &str, name: &str) -> String {
     let gap = if c_type.ends_with('*') { "" } else { " " };
     format!("{c_type}{gap}{name}")
@@ -168,7 +168,7 @@ fn functions(family: &Family) -> Result<Vec<Function>> {
     }
 }
 
-/// Without and with a context.
+/// The forms of a function, without and with a context.
 fn forms(family: &Family, name: &str, c_type: Option<&'static str>) -> Result<Vec<Function>> {
     let prefix = family.prefix();
     let plain = form(family, format!("{prefix}_{name}"), c_type, None)?;
@@ -222,13 +222,13 @@ impl Family {
         self.scope.contains("extra")
     }
 
-    /// What the names of its functions begin with.
+    /// The prefix of the names of its functions.
     fn prefix(&self) -> &'static str {
         if self.is_extension() { "shmemx" } else { "shmem" }
     }
 }
 
-/// A type of the table in C, and whether it is a pointer to elements of the type of the row.
+/// Translates a type of the table to C, and tells whether it is a pointer to elements of the type of the row.
 fn c_words(words: &str, element: Option<&str>) -> Result<(String, bool)> {
     let words = words.trim();
     if let Some(target) = words.strip_prefix("*mut ") {

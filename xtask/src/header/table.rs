@@ -1,25 +1,26 @@
-//! The table of the interface as data: the files of `shmem/src/api`, read with an `api!` and tables of types
-//! that make constants of their lines where those of the library make functions (`shmem/src/expand.rs`).
+//! The table of the interface as data. The files of `shmem/src/api` are included with other definitions of
+//! `api!` and of the tables of types: these generate constants, where those of the library generate functions
+//! (`shmem/src/expand.rs`).
 //!
-//! Invariant: words of the table are kept as they stand; `prototype.rs` alone knows what they mean.
+//! Invariant: keywords of the table are kept unchanged; only `prototype.rs` interprets them.
 
 /// A family of functions: one line of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     pub scope: &'static str,
     pub kind: &'static str,
-    /// The rows of its table of types; none for one function alone.
+    /// The rows of its table of types; empty for a single function.
     pub rows: &'static [Row],
     pub name: &'static str,
     pub suffix: &'static str,
-    /// Names and types, in the words of the table.
+    /// Names and types, in the keywords of the table.
     pub arguments: &'static [(&'static str, &'static str)],
     pub result: &'static str,
     /// The lines of documentation above it.
     pub remarks: &'static [&'static str],
 }
 
-/// A row of a table of types: what it contributes to the name of a function, and the type in C.
+/// A row of a table of types: its part of the function's name, and the C type.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     pub part: &'static str,

@@ -1,12 +1,12 @@
 //! The two forms of the OpenSHMEM library, from the static library that cargo builds and the C files beside
-//! the crate: a shared one that exports exactly the interface, and an archive of one object with nothing else
-//! global in it.
+//! the crate: a shared library that exports exactly the interface, and an archive of one object without other
+//! global symbols.
 //!
-//! Invariant: the functions of the interface are strong in the shared library, whose users find a tool's
-//! functions of the same names first as the dynamic linker goes through libraries in order; and weak in the
-//! archive, so that a tool's take their place. Each has a twin (`p...`), which is strong.
+//! Invariant: the functions of the interface are strong symbols in the shared library: the dynamic linker
+//! searches libraries in order, so a profiling tool that comes first overrides them. They are weak symbols in
+//! the archive, so that those of a tool replace them. Each has a profiling twin (`p...`), which is strong.
 //!
-//! A `cdylib` would not do: it hides the functions of C objects and has no name of its own (SONAME).
+//! A `cdylib` is not suitable: it hides the functions of C objects and has no name of its own (SONAME).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,25 +16,25 @@ use anyhow::{Context, Result, ensure};
 
 use super::{header, root};
 
-/// File name of the shared library, and the name that programs ask for at run time.
+/// The file name and SONAME of the shared library.
 pub const SHARED_NAME: &str = "libpelago_shmem.so.1";
 
-/// How the C files are compiled: for both forms.
+/// The flags for the C files, for both forms.
 const C_FLAGS: [&str; 8] =
     ["-std=c11", "-O2", "-fPIC", "-fexceptions", "-ffunction-sections", "-Wall", "-Wextra", "-Werror"];
 /// System libraries that Rust's standard library needs.
 const SYSTEM_LIBRARIES: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
-/// Sections that only Rust's own linking reads; the LLVM plugin of `ar` and `nm` stumbles over them.
+/// Sections that only Rust's own linking reads; the LLVM plugin of `ar` and `nm` fails on them.
 const REMOVED_SECTIONS: [&str; 2] = [".llvmbc", ".llvmcmd"];
 
-/// Where the linked library lies.
+/// The paths of the linked library.
 pub struct Library {
     pub shared: PathBuf,
     pub archive: PathBuf,
 }
 
 impl Library {
-    /// Links both forms, unless they are newer than all that they are made from.
+    /// Links both forms, unless they are newer than their inputs.
     pub fn link(built: &Path) -> Result<Library> {
         let folder = built.join("shmem-install");
         let include = write_headers(&folder)?;
@@ -64,14 +64,14 @@ impl Library {
     }
 }
 
-/// Whether a file is there and not older than any that it is made from.
+/// Whether a file exists and is not older than any of its inputs.
 pub fn is_fresh(file: &Path, inputs: &[&Path]) -> bool {
     let time = |path: &Path| fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
     let Some(own) = time(file) else { return false };
     inputs.iter().all(|input| time(input).is_some_and(|input| input <= own))
 }
 
-/// Writes the headers below `folder`; gives the folder that the C compiler is to look in.
+/// Writes the headers below `folder`; returns the include folder for the C compiler.
 pub fn write_headers(folder: &Path) -> Result<PathBuf> {
     let include = folder.join("include");
     fs::create_dir_all(include.join("mpp")).with_context(|| format!("cannot make {}", include.display()))?;
@@ -119,7 +119,7 @@ fn link_shared(shared: &Path, rust: &Path, objects: &[PathBuf], exports: &Path) 
     run("linking", shared, &mut command)
 }
 
-/// One object of everything that the functions of the interface need, in which nothing else is global.
+/// Links everything that the interface needs into one object, whose only global symbols are the interface.
 fn link_archive(
     archive: &Path,
     rust: &Path,
@@ -147,7 +147,7 @@ fn link_archive(
     fs::remove_file(&object).with_context(|| format!("cannot remove {}", object.display()))
 }
 
-/// The C compiler that Rust links with as well.
+/// The C compiler, which Rust uses for linking as well.
 fn compiler() -> Command {
     Command::new(std::env::var_os("CC").filter(|name| !name.is_empty()).unwrap_or_else(|| "gcc".into()))
 }
@@ -160,7 +160,7 @@ fn run(what: &str, path: &Path, command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// For the linker: what is exported, and that nothing else is.
+/// The version script of the linker, which exports only these symbols.
 fn version_script(symbols: &[String]) -> String {
     format!(
         "{{\nglobal:\n{}local:\n  *;\n}};\n",
@@ -172,7 +172,7 @@ fn lines<'a>(names: impl Iterator<Item = &'a String>) -> String {
     names.map(|name| format!("{name}\n")).collect()
 }
 
-/// Writes a file that has not this text, so that its time says when it last changed.
+/// Writes a file only if its text differs, so that its modification time is that of the last change.
 fn write_if_changed(path: &Path, text: &str) -> Result<()> {
     if fs::read(path).is_ok_and(|there| there == text.as_bytes()) {
         return Ok(());

@@ -1,7 +1,7 @@
-//! A job of a campaign: started, its processes found, watched to its end, and searched for what it left
+//! A job of a soak test: starts it, finds its processes, waits for its end, and checks that it leaves nothing
 //! behind.
 //!
-//! Invariant: every process of a job carries a variable with a value of its own in its environment.
+//! Invariant: every process of a job has an environment variable whose value is unique to the job.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,10 +14,10 @@ use anyhow::{Context, Result, bail};
 
 /// The variable that marks the processes of a job.
 const MARKER: &str = "SOAK_JOB_OF_PELAGO";
-/// Between two looks at a process.
+/// The interval of polling a process.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A job under way.
+/// A running job.
 pub struct Job {
     launcher: Child,
     mark: String,
@@ -33,12 +33,12 @@ impl Job {
         Ok(Job { launcher, mark, output })
     }
 
-    /// The process of the launcher.
+    /// The process id of the launcher.
     pub fn launcher(&self) -> i32 {
         self.launcher.id().cast_signed()
     }
 
-    /// The process of a PE, once there is one; `None` if the job ends before, or the time is over.
+    /// Waits for the process of a PE and returns its id; `None` if the job ends before, or after the limit.
     pub fn pe(&mut self, pe: usize, limit: Duration) -> Result<Option<i32>> {
         let deadline = Instant::now() + limit;
         while Instant::now() < deadline && self.launcher.try_wait()?.is_none() {
@@ -50,7 +50,7 @@ impl Job {
         Ok(None)
     }
 
-    /// Waits for the end of the launcher, and then of all others. `None` if the time is over first.
+    /// Waits for the end of the launcher, and then of all other processes. `None` after the limit.
     pub fn end(&mut self, limit: Duration) -> Result<Option<ExitStatus>> {
         let deadline = Instant::now() + limit;
         let mut status = None;
@@ -64,7 +64,7 @@ impl Job {
         Ok(None)
     }
 
-    /// Ends what is left of it.
+    /// Kills the processes that are left.
     pub fn clean_up(&mut self) -> Result<()> {
         for _ in 0..1000 {
             let left = self.processes();
@@ -96,13 +96,13 @@ impl Job {
     }
 }
 
-/// Sends a signal; that the process has ended meanwhile is no error.
+/// Sends a signal; it is not an error if the process has ended.
 pub fn signal(pid: i32, signal: i32) {
-    // SAFETY: kill has no precondition; the process is one of the campaign's, or gone.
+    // SAFETY: kill has no precondition; the process belongs to the campaign, or is gone.
     unsafe { libc::kill(pid, signal) };
 }
 
-/// A variable of a process; `None` too if the process has ended.
+/// The value of an environment variable of a process; `None` also if the process has ended.
 fn variable(pid: i32, name: &str) -> Option<String> {
     let bytes = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let text = String::from_utf8_lossy(&bytes);

@@ -1,14 +1,14 @@
 //! Arrows between crates point downward: each crate has a layer and depends on lower ones only.
 //!
-//! Invariant: the layers stand in one table, dependencies of tests and builds obey it too, and a crate
-//! that is not in the table is a finding.
+//! Invariant: one table lists the layers, dependencies of tests and builds follow it too, and a crate that is
+//! not in the table is a finding.
 
 use std::path::Path;
 
 use super::Finding;
 use crate::workspace::Package;
 
-/// The layers from the ground up; crates of one layer do not know each other.
+/// The layers from the ground up; crates of one layer do not depend on each other.
 const LAYERS: [&[&str]; 7] = [
     &["pelago-boot", "pelago-derive", "pelago-fabric", "pelago-schedule", "xtask"],
     &["pelago-fabric-testkit"],

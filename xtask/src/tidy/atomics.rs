@@ -1,7 +1,7 @@
-//! Atomics: only the fabric's `sync` module imports them, so that loom can put its own in their place.
+//! Atomics: only the fabric's `sync` module imports them, so that loom can replace them.
 //!
-//! Invariant: no path in the tree, written out or put together in a group of `use`, reaches the `atomic`
-//! module of std, core or loom, but where `ALLOWED` says so and why.
+//! Invariant: no path in the tree, in full or in a group of `use`, reaches the `atomic` module of std, core
+//! or loom, except in the files of `ALLOWED`.
 
 use super::Finding;
 use super::lexer::{Kind, Token};
@@ -10,7 +10,7 @@ use super::source::Source;
 /// Where atomics may be imported: the start of a path, and the reason.
 const ALLOWED: [(&str, &str); 1] = [("fabric/src/sync.rs", "the one import, std's or loom's")];
 
-/// The imports and uses of atomics in a file that may not have them.
+/// Finds imports and uses of atomics in a file that may not have them.
 pub fn check(source: &Source) -> Vec<Finding> {
     if ALLOWED.iter().any(|(path, _)| source.path.starts_with(path)) {
         return Vec::new();
@@ -33,7 +33,7 @@ fn reaches_atomics(code: &[Token], at: usize) -> bool {
     starts && leads_to(&code[at + 1..], &["sync", "atomic"])
 }
 
-/// Whether `::` and then the rest of the path follow, be it inside a group of `use`.
+/// Whether `::` and the rest of the path follow, possibly inside a group of `use`.
 fn leads_to(code: &[Token], path: &[&str]) -> bool {
     let [step, rest_of_path @ ..] = path else { return true };
     let [first, second, after @ ..] = code else { return false };
@@ -47,7 +47,7 @@ fn leads_to(code: &[Token], path: &[&str]) -> bool {
     })
 }
 
-/// The code from the start of each branch of the group that opens `code`.
+/// The code from the start of each branch of the group at the start of `code`.
 fn group_branches<'a, 'b>(code: &'b [Token<'a>]) -> Vec<&'b [Token<'a>]> {
     let mut branches = Vec::new();
     let mut depth = 0usize;

@@ -1,13 +1,13 @@
-//! Comments: every file opens by saying what it is, and no comment is code that was switched off.
+//! Comments: every file begins with documentation, and no comment is commented-out code.
 //!
-//! Invariant: documentation may show code; any other comment line that ends as a statement or a block
-//! opens is taken for code. Prose that trips over this is better written otherwise.
+//! Invariant: documentation may show code; any other comment line that ends in `;` or `{` is treated as code.
+//! Prose has to avoid such line ends.
 
 use super::Finding;
 use super::lexer::Kind;
 use super::source::Source;
 
-/// The missing opening and the lines of commented-out code.
+/// Finds missing documentation at the start of a file, and lines of commented-out code.
 pub fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !source.text.starts_with("//!") {

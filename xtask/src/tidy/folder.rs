@@ -1,16 +1,16 @@
 //! The number of files in a folder.
 //!
-//! Invariant: a folder can be read at a glance. Programs of tests that are compiled one by one, and
-//! decisions, are lists by their nature.
+//! Invariant: a folder has few enough files to overview them. Folders of test programs that are compiled one
+//! by one, and of decisions, are exempt.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::Finding;
 
-/// The most files in a folder.
+/// The maximum number of files in a folder.
 const FILES_MAX: usize = 25;
-/// Folders that are lists.
+/// Folders that are exempt.
 const LISTS: [&str; 3] = ["docs/decisions", "pelago/tests/ui", "shmem/tests/c"];
 
 /// The folders with too many files.

@@ -1,8 +1,8 @@
 //! Limits of length: columns of a line, lines of a function, lines of a file.
 //!
 //! Invariant: a function is measured from its `fn` to the brace that closes its body, so that neither
-//! documentation nor attributes count against it. What exceeds a limit of lines may stand in the ratchet;
-//! a line that is too wide may not.
+//! documentation nor attributes count against it. A function or file that exceeds a limit may be listed in
+//! the ratchet; a line that is too wide may not.
 
 use super::Finding;
 use super::lexer::Token;
@@ -12,10 +12,10 @@ const COLUMNS: usize = 110;
 const FUNCTION_LINES: usize = 70;
 const FILE_LINES: usize = 800;
 
-/// Something longer than its limit.
+/// A function or file that is longer than its limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excess {
-    /// The rule and the item, as they stand in the ratchet: `PATH` or `PATH:FUNCTION`.
+    /// The rule and the item, as in the ratchet: `PATH` or `PATH:FUNCTION`.
     pub rule: &'static str,
     pub item: String,
     pub line: usize,
@@ -35,7 +35,7 @@ pub fn columns(source: &Source) -> Vec<Finding> {
     .collect()
 }
 
-/// The file, if it is too long, and its functions that are.
+/// The file, if it is too long, and its functions that are too long.
 pub fn excesses(source: &Source) -> Vec<Excess> {
     let lines = source.text.lines().count();
     let file = Excess { rule: "file-lines", item: source.path.clone(), line: 1, lines, limit: FILE_LINES };
@@ -55,7 +55,7 @@ struct Function<'a> {
     lines: usize,
 }
 
-/// Every function that has a body, also one inside another and one that a macro writes.
+/// Every function that has a body, including nested functions and those in macros.
 fn functions<'a>(code: &[Token<'a>]) -> Vec<Function<'a>> {
     let mut functions = Vec::new();
     for (at, token) in code.iter().enumerate() {
@@ -71,7 +71,7 @@ fn functions<'a>(code: &[Token<'a>]) -> Vec<Function<'a>> {
     functions
 }
 
-/// The line on which the body of the function named at `name_at` closes; none for a mere declaration.
+/// The line on which the body of the function named at `name_at` ends; `None` for a declaration.
 fn body_end(code: &[Token], name_at: usize) -> Option<usize> {
     let mut depth = 0usize;
     let mut in_body = false;
@@ -101,7 +101,7 @@ mod tests {
         excesses.into_iter().map(|excess| (excess.rule, excess.item, excess.line, excess.lines)).collect()
     }
 
-    /// `head {`, then so many lines that the function has `lines` lines in all.
+    /// A function with this head and `lines` lines in all.
     fn function(head: &str, lines: usize) -> String {
         format!("{head} {{\n{}}}\n", "    work();\n".repeat(lines - 2))
     }

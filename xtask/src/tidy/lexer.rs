@@ -1,11 +1,11 @@
-//! Lexer: Rust source as tokens, comments included, just fine enough for the rules of tidy.
+//! Lexer: splits Rust source into tokens, including comments, as far as the rules of tidy need it.
 //!
 //! Invariant: text inside a string, a character literal or a comment never becomes code, and code never
 //! becomes one of them: raw strings, byte and C strings, escapes, nested block comments and lifetimes are
 //! told apart as the Rust reference defines them. Numbers are not split into their parts, and every
 //! punctuation character is a token of its own.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An identifier or a keyword; a raw identifier keeps its `r#`.
@@ -16,7 +16,7 @@ pub enum Kind {
     Literal,
     /// One character of punctuation.
     Punct,
-    /// A comment that is no documentation, of a line or a block.
+    /// A comment that is not documentation, of a line or a block.
     Comment,
     /// A documentation comment, outer or inner.
     Doc,
@@ -42,8 +42,7 @@ impl Token<'_> {
     }
 }
 
-/// Splits `source` into tokens. Source that does not end what it opens yields a last token that reaches
-/// to the end.
+/// Splits `source` into tokens. If a string or comment is not closed, the last token extends to the end.
 pub fn tokens(source: &str) -> Vec<Token<'_>> {
     let mut lexer = Lexer { rest: source, line: 1 };
     let mut tokens = Vec::new();
@@ -96,7 +95,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Documentation opens with exactly three characters (`///`, `//!`, `/**`, `/*!`) and is not empty `/**/`.
+/// Documentation begins with exactly three characters (`///`, `//!`, `/**`, `/*!`) and is not empty `/**/`.
 fn comment_kind(rest: &str) -> Kind {
     let outer = |opening: &str, longer: &str| rest.starts_with(opening) && !rest.starts_with(longer);
     let doc = rest.starts_with("//!")

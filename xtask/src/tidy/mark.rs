@@ -1,13 +1,13 @@
 //! Marks of unfinished work: macros that stand for missing code or debug output, words in comments that
-//! put work off, and tests that are not run.
+//! postpone work, and ignored tests.
 //!
-//! Invariant: what is in the tree is finished; what is left to do is written down elsewhere.
+//! Invariant: code in the tree is finished; open work is recorded elsewhere.
 
 use super::Finding;
 use super::source::Source;
 
 const MACROS: [&str; 3] = ["todo", "unimplemented", "dbg"];
-/// Put together here, so that a plain search for the words does not end in this file.
+/// Concatenated, so that a plain search for the words does not find this file.
 const WORDS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
 /// The marks in a file.

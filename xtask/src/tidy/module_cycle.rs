@@ -1,8 +1,8 @@
 //! Cycles between the modules of a crate, and the order of the layers of `core` and `shmem`.
 //!
-//! Invariant: a module is what lies directly below `src`, a file or a folder. Module A uses module B if code
-//! of A outside tests names a path that begins with `crate::B`. If each of two modules uses the other,
-//! directly or through others, no part of them can be understood alone.
+//! Invariant: a module is a file or a folder directly below `src`. Module A uses module B if code of A
+//! outside tests names a path that begins with `crate::B`. If each of two modules uses the other, directly or
+//! through others, neither can be understood alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ const LAYERS: [(&str, &[&str]); 2] = [
     ("shmem", &["base", "handles", "symmetric", "library"]),
 ];
 
-/// Uses of one module by another: the file and the line of the first.
+/// Uses of one module by another, with the file and the line of the first use.
 type Uses = BTreeMap<(String, String), (String, usize)>;
 
 /// The cycles of all crates.
@@ -64,7 +64,7 @@ fn module_of(path: &str) -> Option<&str> {
     (!is_test && !["lib", "main"].contains(&module)).then_some(module)
 }
 
-/// The first segments of all paths below `crate`, with their lines, but not those of test modules.
+/// The first segments of all paths below `crate`, with their lines, except in test modules.
 fn used_modules<'a>(code: &[Token<'a>]) -> Vec<(&'a str, usize)> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -104,7 +104,7 @@ fn heads<'a>(code: &[Token<'a>]) -> Vec<(&'a str, usize)> {
     found
 }
 
-/// The number of tokens of a module that is compiled for tests only, if it begins here.
+/// The number of tokens of a module that is compiled for tests only, if one begins here.
 fn end_of_test_module(code: &[Token]) -> Option<usize> {
     let begins = ["#", "[", "cfg", "(", "test", ")", "]", "mod"];
     let is_one = code.len() > begins.len() && code.iter().zip(begins).all(|(token, text)| token.is(text));

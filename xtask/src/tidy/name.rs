@@ -1,7 +1,7 @@
-//! Names of files: none is a copy of another under a number or a word of time.
+//! Names of files: no file is a numbered or dated copy of another.
 //!
-//! Invariant: the history keeps what was; the tree has one file for one thing. A number at the end is a
-//! copy only beside a file or folder of the name without it, so that `pmi2.rs` may stand alone.
+//! Invariant: the history keeps old versions; the tree has one file for one thing. A number at the end of a
+//! name marks a copy only if a file or folder of the name without it exists, so that `pmi2.rs` is allowed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::Finding;
 
 const SUFFIXES: [&str; 7] = ["_new", "_old", "_copy", "_backup", "_bak", "_orig", "_tmp"];
 
-/// The paths that look like copies.
+/// Finds paths that look like copies.
 pub fn check(paths: &[String]) -> Vec<Finding> {
     let folders = paths.iter().flat_map(|path| Path::new(path).ancestors().skip(1));
     let files = paths.iter().map(Path::new);

@@ -1,9 +1,11 @@
-//! The ratchet: what may exceed a limit of length for now, with its present size, which may only shrink.
+//! The ratchet: functions and files that may exceed a limit of length for now, with their present sizes,
+//! which may only decrease.
 //!
-//! Invariant: an entry equals the size of its item. A larger item fails; a smaller one fails too, until
-//! the entry is lowered, so that what was won is never lost again.
+//! Invariant: an entry equals the size of its item. A larger item fails; a smaller one fails too, until the
+//! entry is lowered, so that the size cannot grow again.
 //!
-//! One entry a line: `RULE ITEM LINES`, as `function-lines fabric/src/a.rs:poll 83`; `#` opens a comment.
+//! One entry per line: `RULE ITEM LINES`, such as `function-lines fabric/src/a.rs:poll 83`; `#` begins a
+//! comment.
 
 use super::Finding;
 use super::length::Excess;
@@ -15,7 +17,7 @@ struct Entry<'a> {
     lines: usize,
 }
 
-/// Judges what exceeds its limit by the ratchet `text`, which stands at `path`.
+/// Compares functions and files that exceed a limit with the ratchet `text`, whose path is `path`.
 pub fn check(path: &str, text: &str, excesses: &[Excess]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut entries = Vec::new();

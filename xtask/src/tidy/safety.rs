@@ -1,18 +1,18 @@
-//! Safety comments: every `unsafe` block, `unsafe impl` and `unsafe extern` block says which promise it
-//! relies on and who made it.
+//! Safety comments: the comment of every `unsafe` block, `unsafe impl` and `unsafe extern` block names the
+//! promise that it relies on and the party that made it.
 //!
-//! Invariant: the comment stands between the start of the statement, found as the nearest `;`, `{` or
-//! `}`, and its `unsafe`, or right above the line of the `unsafe`. Clippy demands that there is one where
-//! it sees the code; this rule also reads the bodies of macros, and demands that the comment says something.
+//! Invariant: the comment is between the start of the statement, which is found as the nearest `;`, `{` or
+//! `}`, and its `unsafe`, or directly above the line of the `unsafe`. Clippy requires such a comment in
+//! expanded code; this rule also reads the bodies of macros, and requires a minimum length.
 
 use super::Finding;
 use super::lexer::{Kind, Token};
 use super::source::Source;
 
-/// A promise and its author cannot be named in fewer words.
+/// The minimum number of words that name a promise and its author.
 const WORDS: usize = 5;
 
-/// The `unsafe`s of a file that nothing, or next to nothing, justifies.
+/// Finds each `unsafe` of a file whose comment is missing or too short.
 pub fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (at, token) in source.tokens.iter().enumerate() {
@@ -20,9 +20,9 @@ pub fn check(source: &Source) -> Vec<Finding> {
             continue;
         }
         let message = match reason(&source.tokens, at) {
-            None => "no `SAFETY:` comment above: name the promise and who made it".to_string(),
+            None => "no `SAFETY:` comment above: name the promise and the party that made it".to_string(),
             Some(text) if text.split_whitespace().count() < WORDS => {
-                format!("`SAFETY: {text}` says too little: name the promise and who made it")
+                format!("`SAFETY: {text}` is too short: name the promise and the party that made it")
             }
             Some(_) => continue,
         };
@@ -31,7 +31,7 @@ pub fn check(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Whether the `unsafe` before `rest` makes use of a promise, rather than asking its caller for one.
+/// Whether the `unsafe` before `rest` relies on a promise, rather than requiring one from its caller.
 fn needs_reason(rest: &[Token]) -> bool {
     let mut code = rest.iter().filter(|token| !token.is_comment());
     let Some(next) = code.next() else { return false };
@@ -42,7 +42,7 @@ fn needs_reason(rest: &[Token]) -> bool {
     next.is("{") || next.is("impl") || (next.is("extern") && extern_block())
 }
 
-/// What the safety comment of the `unsafe` at `at` says, its lines joined.
+/// The text of the safety comment of the `unsafe` at `at`, with its lines joined.
 fn reason(tokens: &[Token], at: usize) -> Option<String> {
     let before = &tokens[..at];
     let statement = before.iter().rposition(|token| [";", "{", "}"].iter().any(|end| token.is(end)));
@@ -62,7 +62,7 @@ fn reason(tokens: &[Token], at: usize) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// An unsafe block and implementation, put together here so that this file has none of its own.
+    /// An unsafe block and implementation, concatenated so that this rule does not find them here.
     const BLOCK: &str = concat!("unsafe", " { read(p) }");
     const IMPL: &str = concat!("unsafe", " impl Send for S {}");
     const GOOD: &str = "// SAFETY: the caller promises that `p` is valid";
@@ -90,8 +90,8 @@ mod tests {
 
     #[test]
     fn a_reason_of_a_few_words_is_found() {
-        assert!(messages(&format!("// SAFETY:\n{IMPL}"))[0].contains("too little"));
-        assert!(messages(&format!("// SAFETY: it is fine.\n{IMPL}"))[0].contains("too little"));
+        assert!(messages(&format!("// SAFETY:\n{IMPL}"))[0].contains("too short"));
+        assert!(messages(&format!("// SAFETY: it is fine.\n{IMPL}"))[0].contains("too short"));
     }
 
     #[test]

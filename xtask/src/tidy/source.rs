@@ -7,7 +7,7 @@ use super::lexer::{self, Token};
 
 /// A Rust file of the tree.
 pub struct Source<'a> {
-    /// Relative to the root, with `/` between its parts.
+    /// The path relative to the root, with `/` between its parts.
     pub path: String,
     pub text: &'a str,
     pub tokens: Vec<Token<'a>>,

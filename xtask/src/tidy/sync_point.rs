@@ -1,7 +1,7 @@
-//! Sync points: a comment `SYNC POINT name` stands at both ends of every release/acquire pair.
+//! Sync points: a comment `SYNC POINT name` is at both ends of every release/acquire pair.
 //!
 //! Invariant: a name occurs at least twice in the tree, so that the reader of one end finds the other by
-//! searching. Between back-quotes, as above, the words are a mention and no sync point.
+//! searching. Between back-quotes, as above, the words only mention a sync point.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::source::Source;
 
 const MARK: &str = "SYNC POINT";
 
-/// The sync points that have no name or no other end.
+/// Finds sync points that have no name or no other end.
 pub fn check(sources: &[Source]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut ends = BTreeMap::<&str, Vec<(&Source, usize)>>::new();
@@ -25,14 +25,14 @@ pub fn check(sources: &[Source]) -> Vec<Finding> {
     }
     for (name, places) in ends {
         if let [(source, line)] = places[..] {
-            let message = format!("`{name}` has one end: mark what it synchronises with, or mend the name");
+            let message = format!("`{name}` has one end: mark the other end, or correct the name");
             findings.push(source.finding(line, "sync-point", message));
         }
     }
     findings
 }
 
-/// Line and name of every mark in the comments of a file.
+/// The line and the name of every sync point in the comments of a file.
 fn marks<'a>(source: &Source<'a>) -> Vec<(usize, &'a str)> {
     let mut marks = Vec::new();
     for comment in source.tokens.iter().filter(|token| token.is_comment()) {
@@ -46,7 +46,7 @@ fn marks<'a>(source: &Source<'a>) -> Vec<(usize, &'a str)> {
     marks
 }
 
-/// The word after the mark: letters, digits, `_` and `-`, with points inside.
+/// The name after the words `SYNC POINT`: letters, digits, `_` and `-`, with points inside.
 fn name(after: &str) -> &str {
     let Some(word) = after.strip_prefix(' ') else { return "" };
     let in_name = |char: char| char.is_alphanumeric() || "_-.".contains(char);

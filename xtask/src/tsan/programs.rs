@@ -1,6 +1,7 @@
 //! OpenSHMEM programs with `SHMEM_THREAD_MULTIPLE` under ThreadSanitizer: those of `shmem/tests/c` whose
-//! threads call the library at once, and the library itself, all instrumented. The sanitizer is that of
-//! gcc, a shared library: Rust's would be part of the program, whose static data become symmetric memory.
+//! threads call the library concurrently. The programs and the library are instrumented. The sanitizer is
+//! gcc's, because it is a shared library: Rust's sanitizer would be part of the program, whose static data
+//! become symmetric memory.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,19 +12,19 @@ use super::TARGET;
 use crate::install::library::{c_files, write_headers};
 use crate::workspace::{self, metadata};
 
-/// The programs, with the settings that they run with besides none.
+/// The programs. Each runs without settings and once with each of these settings.
 const PROGRAMS: [&str; 2] = ["threads", "extension_threads"];
 const SETTINGS: [(&str, &str); 3] =
     [("PELAGO_CHECK", "off"), ("PELAGO_CHECK", "on"), ("PELAGO_ROUTE", "net")];
 const PES: &str = "2";
-/// What Rust's compiler calls and gcc's sanitizer does not have.
+/// Functions that Rust's compiler calls and gcc's sanitizer does not define.
 const MOVES: &str = "#include <string.h>
 void *__tsan_memcpy(void *to, const void *from, size_t bytes) { return memcpy(to, from, bytes); }
 void *__tsan_memmove(void *to, const void *from, size_t bytes) { return memmove(to, from, bytes); }
 void *__tsan_memset(void *to, int value, size_t bytes) { return memset(to, value, bytes); }
 ";
 
-/// Compiles, links and runs them.
+/// Compiles, links and runs the programs.
 pub fn run(folder: &Path, wraps: &[String], options: &str) -> Result<()> {
     let mut build = super::cargo(folder, wraps);
     build.args(["build", "--target", TARGET, "-p", "pelago-shmem"]);

@@ -1,18 +1,19 @@
 //! The standard library under ThreadSanitizer, as rustup installs it: not instrumented.
 //!
 //! Invariant: where a lock, a condition variable or a `Once` of the standard library orders two threads in
-//! code that is not instrumented, the sanitizer is told so. The linker (`--wrap`) puts a function before
-//! each of those, which calls `__tsan_release` and `__tsan_acquire` with the address that the threads meet
-//! at. All else in these types is inlined where it is used, and instrumented there. With the source of the
-//! standard library one could compile it anew (`-Zbuild-std`), but rustup does not always have it.
+//! code that is not instrumented, the sanitizer is notified. The linker (`--wrap`) wraps each of these
+//! functions; the wrapper calls `__tsan_release` and `__tsan_acquire` with the address on which the threads
+//! synchronise. All other code of these types is inlined and instrumented at its callers. The alternative, to
+//! compile the standard library from source (`-Zbuild-std`), needs a component that rustup does not always
+//! have.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// A function of the standard library: a part of its mangled name from each side, and what to tell before
-/// and after it. `a` is its first argument, `b` its second.
+/// A function of the standard library: the first and the last part of its mangled name, and the annotations
+/// before and after the call. `a` is its first argument, `b` its second.
 struct Wrapped {
     parts: [&'static str; 2],
     before: &'static str,
@@ -33,9 +34,8 @@ const WRAPPED: [Wrapped; 7] = [
     Wrapped { parts: ["ScopeData", "29decrement_num_running_threads"], before: "release(a, 6);", after: "" },
 ];
 
-/// What the sanitizer is not to report, as it is not instrumented: how the library of tests tells of an
-/// end, how messages are printed, and the record of a thread that the standard library frees as the thread
-/// ends.
+/// Reports to suppress, in code that is not instrumented: the completion message of the test harness, the
+/// printing of messages, and the thread record that the standard library frees when a thread ends.
 pub const SUPPRESSIONS: &str = "race:CompletedTest
 race:alloc::sync::Arc<std::sync::poison::mutex::Mutex<core::option::Option<test
 race:std::io::stdio
@@ -46,7 +46,7 @@ race:std::path::Component
 ";
 
 /// A `Once` gets its closure as its third and fourth argument: the closure's data, and a table whose fifth
-/// entry is its function. This code gives it another closure, which calls the first one and then releases.
+/// entry is its function. This code passes another closure, which calls the first one and then releases.
 const CALL_AND_RELEASE: &str = "long *given = (long *)d;
     struct call call = { c, (function *)given[4], a };
     long table[] = { given[0], given[1], given[2], (long)called, (long)called };
@@ -71,7 +71,7 @@ long __wrap___tsan_atomic64_fetch_sub(volatile long *at, long value, int order) 
 ";
 const WRAPPED_ARC: &str = "-Clink-arg=-Wl,--wrap=__tsan_atomic64_fetch_sub";
 
-/// Compiles the functions to `folder`; gives what the linker needs for them, as arguments of rustc.
+/// Compiles the wrappers to `folder`; returns the arguments of rustc that link them.
 pub fn wrap(folder: &Path) -> Result<Vec<String>> {
     let names = names()?;
     let (mut source, mut arguments) = (HEAD.to_owned(), vec![WRAPPED_ARC.to_owned()]);
@@ -97,7 +97,7 @@ pub fn wrap(folder: &Path) -> Result<Vec<String>> {
     Ok(arguments)
 }
 
-/// Where the nightly compiler has its libraries.
+/// The folder of the nightly compiler's libraries.
 fn folder() -> Result<PathBuf> {
     let output = super::nightly("rustc").args(["--print", "target-libdir"]).output()?;
     ensure!(output.status.success(), "there is no nightly compiler: `rustup toolchain install nightly`");

@@ -1,6 +1,6 @@
-//! Messages between PEs as parts of a benchmark, and the handlers that take them. Invariant: data of long
-//! messages are read where they have come before they are counted or answered, as the runtime does with those
-//! of medium ones; and a block of a flood ends when PE 1 has executed its last request.
+//! Messages between PEs as parts of a benchmark, and their handlers. Invariant: a handler reads the data of a
+//! long message in place before it counts the message or replies, as the runtime does with medium messages;
+//! and a block of a flood ends when PE 1 has executed its last request.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -13,30 +13,31 @@ use crate::base::prelude::*;
 
 /// The PE that PE 0 sends to.
 const TARGET: Pe = 1;
-/// Long messages go to so many places, one after the other: more than a ring holds of them, so that none is
-/// overwritten before it is read.
+/// The number of places of long messages, which are used in turn: more than a ring holds, so that no message
+/// is overwritten before it is read.
 const PLACES: usize = 1024;
-/// Where they do not fit into so many words there are fewer places, but two at least.
+/// The maximum size of all places, in 8-byte words; if they do not fit, there are fewer places, but at least
+/// two.
 const REGION_WORDS: usize = 512 << 10;
-/// Where a PE counts the requests that it has executed, and the answers.
+/// The indices of the counters of executed requests and of replies.
 const REQUESTS: usize = 0;
 const ANSWERS: usize = 1;
-/// Polls in vain, one after the other, before a PE waits in the way of the runtime.
+/// The number of consecutive empty polls before a PE waits through the runtime.
 const POLLS: u32 = 10_000;
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// A message as it is sent again and again.
+/// The kind of a message that is sent repeatedly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// With so many arguments.
+    /// With this number of arguments.
     Short(usize),
-    /// With so many bytes.
+    /// With this number of bytes.
     Medium(usize),
     Long(usize),
 }
 
 impl Kind {
-    /// As records name it.
+    /// Its name in records.
     pub fn operation(self) -> Operation {
         match self {
             Kind::Short(_) => Operation::MessageShort,
@@ -45,7 +46,7 @@ impl Kind {
         }
     }
 
-    /// Bytes of its arguments or its data.
+    /// The size of its arguments or its data, in bytes.
     pub fn bytes(self) -> usize {
         match self {
             Kind::Short(args) => args * size_of::<u32>(),
@@ -54,29 +55,29 @@ impl Kind {
     }
 }
 
-/// What the handlers of a PE work on.
+/// The data that the handlers of a PE access.
 pub struct Desk<'w> {
     tally: Symmetric<'w, u64>,
-    /// Where the data of long messages go.
+    /// The target of the data of long messages.
     data: Symmetric<'w, u64>,
-    /// What is sent as data, and what has come.
+    /// The data to send, and the received data.
     outgoing: Vec<u64>,
     incoming: HandlerLock<Vec<u64>>,
 }
 
-/// The handlers, which all PEs have.
+/// The handlers, which all PEs register.
 #[derive(Clone, Copy)]
 struct Numbers {
-    /// For requests that are counted, are answered with a short message as well, or with as much.
+    /// For requests that are only counted, that get a short reply, or that get a reply of the same size.
     count: Handler,
     acknowledge: Handler,
     echo: Handler,
-    /// For answers, and for the word that all requests of a block have been executed.
+    /// For replies, and for the message that all requests of a block have been executed.
     answered: Handler,
 }
 
 impl<'w> Desk<'w> {
-    /// Collective: for long messages of up to `longest` bytes.
+    /// Collective: allocates memory for long messages of up to `longest` bytes.
     pub fn new(world: &'w World, longest: usize) -> pelago::Result<Self> {
         let words = longest / WORD_BYTES;
         Ok(Desk {
@@ -87,7 +88,7 @@ impl<'w> Desk<'w> {
         })
     }
 
-    /// Collective: an endpoint of all PEs, for as long as `work` runs.
+    /// Collective: opens an endpoint of all PEs while `work` runs.
     pub fn serve(&self, work: impl FnOnce(&Traffic<'_, 'w>) -> Result<()>) -> Result<()> {
         let (handlers, numbers) = self.handlers();
         let team = self.tally.world().team();
@@ -127,19 +128,19 @@ impl<'w> Desk<'w> {
     }
 }
 
-/// What a PE sends, and awaits.
+/// The messages that a PE sends and awaits.
 pub struct Traffic<'a, 'w> {
     am: &'a Am<'a>,
     desk: &'a Desk<'w>,
     numbers: Numbers,
-    /// Bytes of the longest medium message, as far as they are words.
+    /// The size of the longest medium message in bytes, rounded down to words.
     pub medium_max: usize,
     payload: Vec<u8>,
     /// Whether PEs 0 and 1 map each other.
     pub is_mapped: bool,
-    /// Polls in vain before a wait.
+    /// The number of empty polls before a wait.
     polls: u32,
-    /// Requests and answers that are to be executed here, in all blocks so far.
+    /// The numbers of requests and replies that have to be executed here, in all blocks so far.
     awaited: [Cell<u64>; 2],
 }
 
@@ -154,7 +155,7 @@ impl<'a, 'w> Traffic<'a, 'w> {
             medium_max,
             payload: vec![1; medium_max],
             is_mapped: [0, TARGET].iter().all(|pe| desk.tally.ptr(*pe).is_some()),
-            // Who polls keeps its core, which others may need.
+            // A PE that polls keeps its core, which other PEs may need.
             polls: if world.n_pes() > world.cores() { 0 } else { POLLS },
             awaited: Default::default(),
         }
@@ -164,8 +165,8 @@ impl<'a, 'w> Traffic<'a, 'w> {
         self.desk.tally.world()
     }
 
-    /// All kinds, by size: short ones with and without arguments, those of these sizes, the longest medium
-    /// one.
+    /// All kinds, by size: short messages with and without arguments, messages of these sizes, and the
+    /// longest medium message.
     pub fn kinds(&self, bytes: &[usize]) -> Vec<Kind> {
         let medium = bytes.iter().copied().filter(|bytes| *bytes < self.medium_max);
         let medium = medium.chain([self.medium_max]).map(Kind::Medium);
@@ -190,7 +191,7 @@ impl<'a, 'w> Traffic<'a, 'w> {
         }
     }
 
-    /// PE 0 sends, PE 1 answers with as much, and so on.
+    /// Round trips: PE 0 sends, and PE 1 replies with the same size.
     pub fn round_trips(&'a self, kind: Kind) -> Part<'a> {
         let request = self.request(kind, self.numbers.echo);
         let lead = move |count| {
@@ -203,7 +204,7 @@ impl<'a, 'w> Traffic<'a, 'w> {
         self.between_two(lead, || Ok(()))
     }
 
-    /// PE 0 sends one after the other; PE 1 says when it has executed all.
+    /// PE 0 sends requests one after the other; PE 1 reports when it has executed all.
     pub fn flood(&'a self, kind: Kind) -> Part<'a> {
         let request = self.request(kind, self.numbers.count);
         let lead = move |count| {
@@ -214,7 +215,7 @@ impl<'a, 'w> Traffic<'a, 'w> {
         self.between_two(lead, move || self.am.short(0, self.numbers.answered, &[]))
     }
 
-    /// PE 0 sends one after the other, and PE 1 answers each.
+    /// PE 0 sends requests one after the other, and PE 1 replies to each.
     pub fn answered_flood(&'a self, kind: Kind) -> Part<'a> {
         let request = self.request(kind, self.numbers.acknowledge);
         let lead = move |count| {
@@ -225,7 +226,7 @@ impl<'a, 'w> Traffic<'a, 'w> {
         self.between_two(lead, || Ok(()))
     }
 
-    /// PE 0 leads; PE 1 executes as many requests as the block has operations, and does the last thing.
+    /// PE 0 sends; PE 1 executes as many requests as the block has operations, and then runs `last`.
     fn between_two(
         &'a self,
         lead: impl FnMut(u64) -> pelago::Result<()> + 'a,
@@ -241,7 +242,7 @@ impl<'a, 'w> Traffic<'a, 'w> {
         }
     }
 
-    /// The members, from PE 1 on, send to PE 0 for as many microseconds as they are told.
+    /// The members, from PE 1 on, send to PE 0 for the given number of microseconds.
     pub fn senders(&'a self, meetings: &'a Meetings<'_>, members: usize) -> Part<'a> {
         let (am, count) = (self.am, self.numbers.count);
         match am.my_rank() {
@@ -257,7 +258,7 @@ impl<'a, 'w> Traffic<'a, 'w> {
         }
     }
 
-    /// PE 0 polls, and nobody sends.
+    /// PE 0 polls, and no PE sends.
     pub fn polls(&'a self) -> Part<'a> {
         only_first(self.desk.tally.world(), move |count| {
             (0..count).for_each(|_| self.am.poll());
@@ -265,7 +266,7 @@ impl<'a, 'w> Traffic<'a, 'w> {
         })
     }
 
-    /// Waits until so many more have been executed here.
+    /// Waits until `more` further messages have been executed here.
     fn wait(&self, what: usize, more: u64) {
         let end = self.awaited[what].get() + more;
         self.awaited[what].set(end);
@@ -290,9 +291,9 @@ mod tests {
 
     const KINDS: [Kind; 4] = [Kind::Short(0), Kind::Short(ARGS_MAX), Kind::Medium(512), Kind::Long(512)];
 
-    /// Each kind in blocks of 10 round trips, of 20 requests and of 30 that are answered; what each PE has
-    /// executed, what was read last, and what lies in the last place of long messages; and whether the PEs
-    /// map each other.
+    /// Runs each kind in blocks of 10 round trips, of 20 requests and of 30 requests with replies. Returns,
+    /// for each PE, whether the PEs map each other, the executed messages, the data that were read last, and
+    /// the data in the last place of long messages.
     fn counted_and_read(spmd: &pelago::Spmd) -> Vec<(bool, [u64; 2], u64, u64)> {
         let counted = spmd.run(|world| {
             let mut desk = Desk::new(world, 512).unwrap();

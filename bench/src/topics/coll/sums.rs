@@ -1,5 +1,5 @@
 //! Sums of doubles over all PEs: the all-reduce, and a loop over the mapped sources with one barrier, which
-//! is the least that a program without it would do. Invariant: no source changes, so the loop may read them
+//! is the minimum for a program without all-reduce. Invariant: no source changes, so the loop may read them
 //! as slices; the loop of each PE writes its own part of the target only.
 
 use std::hint::black_box;
@@ -8,7 +8,7 @@ use std::slice;
 use crate::base::prelude::*;
 use pelago::Result;
 
-/// Collective: so many pairs of the all-reduce of so many bytes and the loop.
+/// Collective: measures `count` pairs of the all-reduce of `bytes` bytes and the loop.
 ///
 /// # Errors
 /// If the symmetric heap has no room for the sums.
@@ -29,7 +29,7 @@ struct Sums<'w> {
 }
 
 impl<'w> Sums<'w> {
-    /// Collective: memory for sums of so many doubles, with values that are exact.
+    /// Collective: allocates memory for sums of `doubles` doubles, with values whose sums are exact.
     fn new(world: &'w World, doubles: usize) -> Result<Self> {
         let (source, target) = (world.alloc(doubles)?, world.alloc_zeroed(doubles)?);
         let values: Vec<_> = (0..doubles).map(|index| (world.my_pe() * 1024 + index) as f64).collect();
@@ -38,7 +38,7 @@ impl<'w> Sums<'w> {
         Ok(Sums { source, target })
     }
 
-    /// By the all-reduce of the team of all PEs.
+    /// The all-reduce of the team of all PEs.
     fn all_reduce<'a>(&'a self) -> Part<'a> {
         let team = self.source.world().team();
         Box::new(move |count| {
@@ -46,7 +46,7 @@ impl<'w> Sums<'w> {
         })
     }
 
-    /// By the loop, and the barrier of all PEs.
+    /// The loop, and the barrier of all PEs.
     fn by_loop<'a>(&'a self) -> Part<'a> {
         Box::new(move |count| {
             for _ in 0..count {
@@ -60,9 +60,10 @@ impl<'w> Sums<'w> {
     fn add(&self) {
         let (world, len) = (self.source.world(), self.source.len());
         let place = |array: &Symmetric<'_, f64>, pe| array.ptr(pe).expect("the PEs of a node map each other");
-        // SAFETY: the arrays have so many elements at each PE; nobody writes sources, as the module says.
+        // SAFETY: the arrays have `len` elements at each PE; no PE writes the sources, as the module
+        // guarantees.
         let source = |pe| unsafe { slice::from_raw_parts(place(&self.source, pe), len) };
-        // SAFETY: `Sums` keeps the array, and no slice but this one is of this PE's part of the target.
+        // SAFETY: `Sums` keeps the array, and this is the only slice of this PE's part of the target.
         let target = unsafe { slice::from_raw_parts_mut(place(&self.target, world.my_pe()), len) };
         for ((sum, first), second) in target.iter_mut().zip(source(0)).zip(source(1)) {
             *sum = first + second;

@@ -1,9 +1,9 @@
-//! Random access by Debian's hpcc, which is linked with Open MPI: of all that it measures, the two sections
-//! that update one table over MPI, by one generator of random numbers or the other.
+//! Random access by Debian's hpcc, which is linked with Open MPI: only the two sections that update one table
+//! over MPI, which differ in the generator of random numbers.
 //!
-//! Invariant: a figure counts only if the section says how large its table was, that it was the one asked
-//! for, and that its verification has passed. Once both sections are there, hpcc is ended: what comes after
-//! them (a linear system of the same memory among it) takes minutes and is not looked at.
+//! Invariant: a result counts only if the section reports the requested table size and a passed verification.
+//! After both sections hpcc is stopped, because its further benchmarks (such as a linear system of the same
+//! size) take minutes and are not used.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,51 +16,51 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::base::peers::{Side, launcher, tool};
 
-/// What Debian calls it, and what starts it.
+/// The Debian packages of hpcc and its launcher.
 const PACKAGES: &str = "hpcc openmpi-bin";
 /// The sections, as hpcc names them, in the order in which it runs them.
 const SECTIONS: [&str; 2] = ["MPIRandomAccess", "MPIRandomAccess_LCG"];
-/// Where hpcc writes what it measured.
+/// The output file of hpcc.
 const OUTPUT: &str = "hpccoutf.txt";
-/// What the launcher says goes here.
+/// The file for the output of the launcher.
 const MESSAGES: &str = "messages.txt";
-/// Time between two looks at what hpcc has written.
+/// The interval of polling the output of hpcc.
 const LOOK: Duration = Duration::from_millis(20);
-/// A run that takes longer is given up; each section ends after a minute by itself.
+/// The time limit of a run; each section ends after a minute by itself.
 const LIMIT: Duration = Duration::from_secs(600);
-/// Time in which the launcher must end after it was told to.
+/// The time limit for the end of the launcher after SIGTERM.
 const END_LIMIT: Duration = Duration::from_secs(20);
 
-/// hpcc, and the folder in which it runs.
+/// The path of hpcc, and the folder in which it runs.
 pub struct Hpcc {
     program: PathBuf,
     folder: PathBuf,
 }
 
-/// What one section measured.
+/// The result of one section.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Section {
-    /// 10^9 updates a second of all processes together.
+    /// The rate of all processes, in 10^9 updates per second.
     pub gups: f64,
-    /// Updates that were made; fewer than four for each word if a minute was not enough.
+    /// The number of updates; fewer than four per word if the time limit of a minute was reached.
     pub updates: u64,
 }
 
 impl Hpcc {
-    /// Finds it; nothing is installed.
+    /// Finds hpcc; installs nothing.
     ///
     /// # Errors
-    /// If there is no hpcc here or no launcher, or no such folder can be made.
+    /// If hpcc or its launcher is not installed, or if the folder cannot be created.
     pub fn find(folder: PathBuf) -> Result<Hpcc> {
         let program = tool(&["hpcc"], PACKAGES)?;
         fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         Ok(Hpcc { program, folder })
     }
 
-    /// Runs it with a table of so many words on so many processes: both sections.
+    /// Runs both sections with a table of `2^table_log2` words on `processes` processes.
     ///
     /// # Errors
-    /// If it fails, takes too long, or says of a section that its result is wrong.
+    /// If hpcc fails, takes too long, or reports a wrong result.
     pub fn run(&self, table_log2: u32, processes: usize, is_crowded: bool) -> Result<[Section; 2]> {
         let path = self.folder.join(OUTPUT);
         if path.exists() {
@@ -78,12 +78,12 @@ impl Hpcc {
         read_sections(&text, table_log2).with_context(|| format!("hpcc said, in {}", path.display()))
     }
 
-    /// Waits until both sections are written, and ends hpcc.
+    /// Waits until both sections are written, and stops hpcc.
     fn until_measured(&self, running: &mut Running, path: &Path) -> Result<String> {
         let start = Instant::now();
         loop {
             let ended = running.0.try_wait().context("cannot wait for hpcc")?;
-            // Written before it ended, if it has: so this look is the later one.
+            // The output is read after the status, so that it is complete if hpcc has ended.
             let text = fs::read_to_string(path).unwrap_or_default();
             if SECTIONS.iter().all(|name| section_of(&text, name).is_some()) {
                 running.end()?;
@@ -102,7 +102,7 @@ impl Hpcc {
     }
 }
 
-/// The launcher, which must not be left behind: it ends its processes when it is told to end.
+/// The launcher; it is sent SIGTERM when dropped, and then ends its processes.
 struct Running(Child);
 
 impl Running {
@@ -112,8 +112,8 @@ impl Running {
             return Ok(status);
         }
         let id = self.0.id();
-        // The process is ours and was not waited for, as `try_wait` has just said: its number is nobody
-        // else's.
+        // The process is a child that was not waited for, as `try_wait` has just shown, so its id has not
+        // been reused.
         kill_process(Pid::from_child(&self.0), Signal::TERM)?;
         while start.elapsed() < END_LIMIT {
             if let Some(status) = self.0.try_wait()? {
@@ -136,13 +136,13 @@ impl Drop for Running {
     }
 }
 
-/// The order of the matrix whose memory makes hpcc take a table of `2^table_log2` words: it takes the largest
-/// power of two that the square of the order reaches.
+/// The order of the matrix for which hpcc chooses a table of `2^table_log2` words: the largest power of two
+/// up to the square of the order.
 fn matrix_order(table_log2: u32) -> u64 {
     (1u64 << table_log2).isqrt() + 1
 }
 
-/// The file that hpcc reads, line by line.
+/// The contents of hpcc's input file.
 fn input(order: u64, processes: usize) -> String {
     format!(
         "HPLinpack benchmark input file\n\
@@ -184,7 +184,7 @@ fn input(order: u64, processes: usize) -> String {
     )
 }
 
-/// What stands between the first and the last line of a section, if both are there.
+/// The text between the first and the last line of a section, if both exist.
 fn section_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("Begin of {name} section.\n"))?;
     Some(rest.split_once(&format!("End of {name} section.\n"))?.0)
@@ -217,7 +217,7 @@ fn read_section(section: &str, table_log2: u32) -> Result<Section> {
 mod tests {
     use super::*;
 
-    /// The form of a section, with figures that no machine has.
+    /// The format of a section, with artificial numbers.
     fn section(name: &str, gups: &str) -> String {
         format!(
             "Begin of {name} section.\n\

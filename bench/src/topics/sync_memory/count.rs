@@ -1,10 +1,11 @@
-//! What a strategy costs, counted from the schedules of all PEs: nothing runs. Invariant: a schedule whose
-//! rounds are told has been proved by the checker of schedules, and pairs of PEs are those of all roots.
+//! The cost of a strategy, counted from the schedules of all PEs without running them. Invariant: rounds are
+//! reported only for schedules that the schedule checker has verified, and pairs of PEs are those of all
+//! roots.
 //!
-//! A word is a synchronisation word of 8 bytes. The arrays have as many as the operation that needs most,
-//! and those of the synchronisation that frees them. A pair has its slots at the receiver, and a word at the
-//! sender for acknowledgements. In the steady state a receiver that never signals back acknowledges every
-//! half of its slots once.
+//! A word is a synchronisation word of 8 bytes. An array has the words of the operation that needs most, and
+//! those of the synchronisation that frees the arrays. A pair has slots at the receiver, and a word at the
+//! sender for acknowledgements. In the steady state a receiver that never signals back sends one
+//! acknowledgement for each half of its slots.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,42 +28,42 @@ pub const WORD_BYTES: u64 = 8;
 /// are counted for root 0, rounds for the worst root.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Communication {
-    /// Which one.
+    /// The operation.
     pub operation: &'static str,
-    /// How it is done.
+    /// The algorithm.
     pub algorithm: &'static str,
-    /// The longest chain of messages, of the operation alone, for the root for which it is longest: nobody
-    /// waits for a release.
+    /// The longest chain of messages of the operation alone, for the worst root; releases are not on this
+    /// chain.
     pub rounds: usize,
-    /// Messages of the operation that one PE sends, at most.
+    /// The maximum number of messages of the operation that one PE sends.
     pub own_max: usize,
-    /// Messages that one PE sends, at most, releases and acknowledgements included.
+    /// The maximum number of messages that one PE sends, including releases and acknowledgements.
     pub messages_max: f64,
-    /// Messages of all PEs, releases and acknowledgements included.
+    /// The number of messages of all PEs, including releases and acknowledgements.
     pub messages_total: f64,
 }
 
-/// What a strategy costs.
+/// The cost of a strategy.
 #[derive(Clone, Debug, Serialize)]
 pub struct Count {
     /// Its name.
     pub strategy: &'static str,
-    /// PEs.
+    /// The number of PEs.
     pub pes: usize,
     /// The operations.
     pub operations: Vec<Communication>,
-    /// PEs that signal one PE, at most, over all operations and roots.
+    /// The maximum number of PEs that signal one PE, over all operations and roots.
     pub in_neighbours_max: u64,
     /// The same for all PEs together.
     pub pairs: u64,
-    /// Synchronisation words of a PE, at most.
+    /// The maximum number of synchronisation words of a PE.
     pub words_max: u64,
-    /// Of all PEs.
+    /// The number of synchronisation words of all PEs.
     pub words_total: u64,
 }
 
 impl Count {
-    /// Words of all PEs for one word of the paper's order.
+    /// The ratio of the words of all PEs to the paper's order.
     pub fn to_bound(&self, strategy: &Strategy, parameters: Parameters) -> f64 {
         self.words_total as f64 / (strategy.bound)(parameters, [self.pes as f64, log2(self.pes) as f64])
     }
@@ -71,13 +72,13 @@ impl Count {
 /// The counts of all strategies for a number of PEs, two or more.
 ///
 /// # Errors
-/// If a schedule is wrong.
+/// If a schedule has a defect.
 pub fn count(pes: usize, parameters: Parameters) -> anyhow::Result<Vec<Count>> {
     let mut known = HashMap::new();
     STRATEGIES.iter().map(|strategy| of_strategy(strategy, pes, parameters, &mut known)).collect()
 }
 
-/// What the schedules of an algorithm amount to, by rank for the root 0, and over all roots.
+/// The totals of the schedules of an algorithm, by rank for root 0, and over all roots.
 #[derive(Clone)]
 struct Amounts {
     rounds: usize,
@@ -180,7 +181,7 @@ fn amounts(algorithm: &Algorithm, pes: usize) -> anyhow::Result<Amounts> {
     Ok(Amounts { rounds, slots: report.slots_end, own, acknowledgements, pairs })
 }
 
-/// The longest way from the root of a tree, given by each rank's parent.
+/// The depth of a tree, which is given by each rank's parent.
 fn depth(parents: &[Option<usize>]) -> usize {
     let mut depths = vec![None; parents.len()];
     let mut way = Vec::new();
@@ -199,7 +200,7 @@ fn depth(parents: &[Option<usize>]) -> usize {
     depths.into_iter().flatten().max().unwrap_or(0)
 }
 
-/// The ranks that a schedule signals, each as often as it does.
+/// The ranks that a schedule signals, once for each signal.
 pub fn signalled(schedule: &Schedule) -> impl Iterator<Item = usize> {
     schedule.steps.iter().filter_map(|step| match *step {
         Step::Put { to, signal: Some(_), .. } | Step::Signal { to, .. } => Some(to),
@@ -221,7 +222,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// No pair of so many PEs.
+    /// The empty set of pairs of `pes` PEs.
     pub fn new(pes: usize) -> Self {
         let words = pes.div_ceil(64);
         Pairs { pes, words, bits: vec![0; pes * words] }
@@ -232,7 +233,7 @@ impl Pairs {
         self.bits[from * self.words + to / 64] |= 1 << (to % 64);
     }
 
-    /// Whether the pair is in it.
+    /// Whether the set contains the pair.
     pub fn contains(&self, from: usize, to: usize) -> bool {
         self.bits[from * self.words + to / 64] & 1 << (to % 64) != 0
     }
@@ -241,13 +242,13 @@ impl Pairs {
         self.bits.iter_mut().zip(&other.bits).for_each(|(own, bits)| *own |= bits);
     }
 
-    /// For each PE, to how many others it sends.
+    /// For each PE, the number of other PEs that it sends to.
     pub fn out_degrees(&self) -> Vec<u64> {
         let ones = |row: &[u64]| row.iter().map(|word| u64::from(word.count_ones())).sum();
         self.bits.chunks(self.words).map(ones).collect()
     }
 
-    /// For each PE, how many others send to it.
+    /// For each PE, the number of other PEs that send to it.
     pub fn in_degrees(&self) -> Vec<u64> {
         let senders = |to| (0..self.pes).filter(|&from| self.contains(from, to)).count() as u64;
         (0..self.pes).map(senders).collect()
@@ -283,14 +284,15 @@ mod tests {
         let of = |strategy: usize, operation: usize| &counts[strategy].operations[operation];
         assert_eq!((of(0, 0).rounds, of(0, 0).messages_max), (6, 12.0));
         assert_eq!(of(1, 0).messages_max, 6.0 + 6.0 / 9.0);
-        // Exchanges tell each other; a dissemination goes one way, but for the opposite PE.
+        // An exchange signals in both directions and needs no acknowledgement; a dissemination signals in one
+        // direction, except with the opposite PE.
         assert_eq!(of(2, 2).messages_max, 6.0);
         assert_eq!(of(2, 0).messages_max, 6.0 + 5.0 / 4.0);
-        // A broadcast: 63 puts, each acknowledged by a quarter of a message.
+        // A broadcast: 63 puts, each with a quarter of an acknowledgement.
         assert_eq!(of(4, 1).messages_total, 63.0 * 1.25);
     }
 
-    /// A tree that is the same for all roots is deeper for the others than for its own.
+    /// A tree that is the same for all roots is deeper for the other roots than for its own.
     #[test]
     fn rounds_are_those_of_the_worst_root() {
         for pes in [2, 4, 8, 16] {

@@ -1,6 +1,6 @@
-//! The pairs of PEs that synchronise if there are teams of certain strides, drawn as graphs. Invariant: an
-//! edge is drawn exactly if the schedule of some team's all-reduce by recursive doubling signals along it.
-//! Source: the connectivity graphs of Welch and Venkata, "On Synchronisation and Memory Reuse in OpenSHMEM".
+//! Graphs of the pairs of PEs that synchronise in teams of certain strides. Invariant: an edge is drawn
+//! exactly if the schedule of some team's all-reduce by recursive doubling signals along it. Source: the
+//! connectivity graphs of Welch and Venkata, "On Synchronisation and Memory Reuse in OpenSHMEM".
 
 use std::f64::consts::TAU;
 use std::fmt::Write;
@@ -13,40 +13,40 @@ use serde::Serialize;
 use super::count::{Pairs, signalled};
 use crate::base::page::{BLUE, GREEN, ORANGE, PURPLE};
 
-/// PEs in a graph.
+/// The number of PEs of a graph.
 pub const PES: usize = 32;
 const COLOURS: [&str; 5] = ["#56606b", BLUE, GREEN, ORANGE, PURPLE];
-/// Width and height of a graph, and the radius of its circle.
+/// The width and height of a graph, and the radius of its circle.
 const SIDE: f64 = 440.0;
 const HEIGHT: f64 = 484.0;
 const RADIUS: f64 = 178.0;
 
-/// A graph: which PEs are neighbours.
+/// A graph of neighbouring PEs.
 pub struct Graph {
-    /// What teams there are.
+    /// The description of the teams.
     pub title: &'static str,
-    /// Their number.
+    /// The number of teams.
     pub teams: usize,
-    /// Who signals whom.
+    /// The pairs of sender and receiver of signals.
     pairs: Pairs,
 }
 
-/// What a graph amounts to.
+/// The size of a graph.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Size {
-    /// What teams there are.
+    /// The description of the teams.
     pub graph: &'static str,
-    /// PEs.
+    /// The number of PEs.
     pub pes: usize,
     /// Number of teams.
     pub teams: usize,
-    /// Pairs of neighbours, without regard to direction.
+    /// The number of undirected pairs of neighbours.
     pub edges: usize,
-    /// Neighbours of a PE, at most.
+    /// The maximum number of neighbours of a PE.
     pub neighbours_max: u64,
 }
 
-/// The graphs of the strides 2, 4 and 8, and of all.
+/// The graphs of the strides 2, 4 and 8, and of all these strides together.
 pub fn graphs() -> Vec<Graph> {
     let strides: [(&str, Vec<usize>); 4] = [
         ("Stride 2", vec![2]),
@@ -58,7 +58,8 @@ pub fn graphs() -> Vec<Graph> {
 }
 
 impl Graph {
-    /// The graph of the teams with these strides: one from each start below the stride, as long as it can be.
+    /// The graph of the teams with these strides: for each stride, one maximal team from each start below the
+    /// stride.
     fn of(title: &'static str, strides: &[usize]) -> Self {
         let mut graph = Graph { title, teams: 0, pairs: Pairs::new(PES) };
         for &stride in strides {
@@ -81,7 +82,7 @@ impl Graph {
         self.teams += 1;
     }
 
-    /// What it amounts to.
+    /// The size of the graph.
     pub fn size(&self) -> Size {
         let neighbours = self.pairs.out_degrees();
         Size {
@@ -99,7 +100,7 @@ impl Graph {
         all.filter(|&(a, b)| self.pairs.contains(a, b))
     }
 
-    /// The graph as elements of SVG, its left upper corner at (`left`, `top`).
+    /// Draws the graph as SVG elements, with its upper left corner at (`left`, `top`).
     fn draw(&self, svg: &mut String, (left, top): (f64, f64)) -> std::fmt::Result {
         let (centre, middle) = (left + SIDE / 2.0, top + 58.0 + RADIUS + 14.0);
         let place = |pe: usize, radius: f64| {
@@ -113,7 +114,7 @@ impl Graph {
         let is_dense = edges > 4 * PES;
         for (a, b) in self.edges() {
             let ((x1, y1), (x2, y2)) = (place(a, RADIUS), place(b, RADIUS));
-            // Chords are bent toward the centre, so that those of one circle side stay apart.
+            // Chords are bent toward the centre, so that those on one side of the circle do not overlap.
             let pull = |from: f64, to: f64, origin: f64| origin + ((from + to) / 2.0 - origin) * 0.45;
             let (x, y) = (pull(x1, x2, centre), pull(y1, y2, middle));
             let (colour, width) = (colour_of(b - a), if is_dense { 0.9 } else { 1.5 });
@@ -140,13 +141,13 @@ impl Graph {
     }
 }
 
-/// By how far apart two PEs are: as near as 1, 2, 4, 8, or farther.
+/// The colour of an edge by the distance of its PEs: up to 1, 2, 4, 8, or more.
 fn colour_of(distance: usize) -> &'static str {
     let around = distance.min(PES - distance);
     COLOURS[(around.ilog2() as usize).min(COLOURS.len() - 1)]
 }
 
-/// All graphs as one drawing, two in a row, with what the colours mean.
+/// All graphs as one drawing, two in a row, with a legend of the colours.
 pub fn svg(graphs: &[Graph]) -> String {
     let height = HEIGHT * graphs.len().div_ceil(2) as f64 + 34.0;
     let mut svg = String::new();

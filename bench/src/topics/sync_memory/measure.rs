@@ -1,5 +1,6 @@
-//! What the runtime says of the memory after a fixed sequence of collectives, run as schedules by threads of
-//! this process. Invariant: the sequence is the same under every strategy, on every number of PEs.
+//! The runtime's counts of synchronisation memory after a fixed sequence of collectives, which threads of
+//! this process run as schedules. Invariant: the sequence is the same under every strategy, on every number
+//! of PEs.
 
 use anyhow::Context;
 use pelago::Spmd;
@@ -9,35 +10,36 @@ use serde::Serialize;
 
 use super::strategy::STRATEGIES;
 
-/// Collectives of the sequence, barriers apart.
+/// The number of collectives of the sequence, without barriers.
 pub const COLLECTIVES: usize = 64;
-/// More PEs are not started.
+/// The maximum number of PEs.
 pub const PES_MAX: usize = 8;
 
-/// What a strategy took.
+/// The counts of a strategy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Measured {
     /// Its name.
     pub strategy: &'static str,
-    /// PEs.
+    /// The number of PEs.
     pub pes: usize,
-    /// Barriers, beside the collectives.
+    /// The number of barriers, besides the collectives.
     pub barriers: usize,
-    /// Signals of operations, of all PEs.
+    /// The number of signals of operations, of all PEs.
     pub signals: u64,
-    /// The most that one PE sent.
+    /// The maximum that one PE sent.
     pub signals_max: u64,
-    /// Releases and acknowledgements, of all PEs.
+    /// The number of releases and acknowledgements, of all PEs.
     pub chores: u64,
-    /// The most that one PE sent.
+    /// The maximum that one PE sent.
     pub chores_max: u64,
-    /// Slots that were ever used, of all PEs.
+    /// The number of slots that were ever used, of all PEs.
     pub slots: u64,
-    /// The most that one PE used.
+    /// The maximum that one PE used.
     pub slots_max: u64,
 }
 
-/// Runs the sequence under every strategy, with a barrier after so many collectives and at the end.
+/// Runs the sequence under every strategy, with a barrier after every `collectives` collectives and at the
+/// end.
 ///
 /// # Errors
 /// If a PE fails.
@@ -69,7 +71,7 @@ pub fn measure(pes: usize, collectives: usize) -> anyhow::Result<Vec<Measured>> 
     STRATEGIES.iter().map(|strategy| of_strategy(strategy.name)).collect()
 }
 
-/// Collective: broadcasts from ever other roots, and all-reduces between them.
+/// Collective: broadcasts from changing roots, alternating with all-reduces.
 fn sequence(world: &World, collectives: usize) -> pelago::Result<SyncCounts> {
     let words = world.alloc::<u64>(2)?;
     let team = world.team();
@@ -101,7 +103,7 @@ mod tests {
     fn every_strategy_sends_the_signals_of_its_schedules() {
         let pes = 4;
         let measured = measure(pes, 8).unwrap_or_else(|error| panic!("{error:#}"));
-        // 32 broadcasts of 3 messages; 32 all-reduces of 2 rounds, or up and down a tree; so are barriers.
+        // 32 broadcasts of 3 messages; 32 all-reduces of 2 rounds, or up and down a tree, like the barriers.
         let by = |round: u64, barrier: u64| 32 * 3 + 32 * round + 9 * barrier;
         let signals: Vec<_> = measured.iter().map(|measured| measured.signals).collect();
         assert_eq!(signals, [by(8, 8), by(8, 8), by(8, 8), by(6, 6), by(6, 6)]);

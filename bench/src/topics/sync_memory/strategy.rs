@@ -1,14 +1,14 @@
-//! The strategies by which the memory that collectives synchronise on is used again. Invariant: the
-//! algorithms are those that the runtime takes for a small block under that strategy. Source of strategies
-//! and bounds: Welch and Venkata, "On Synchronisation and Memory Reuse in OpenSHMEM".
+//! The strategies for the reuse of the synchronisation memory of collectives. Invariant: the algorithms are
+//! those that the runtime chooses for a small block under the strategy. Source of strategies and bounds:
+//! Welch and Venkata, "On Synchronisation and Memory Reuse in OpenSHMEM".
 
 use pelago::coll::shape::Operation;
 use pelago::coll::table::{Algorithm, find};
 
-/// The operations that are looked at.
+/// The operations that are counted.
 pub const OPERATIONS: [Operation; 3] = [Operation::Barrier, Operation::Broadcast, Operation::AllReduce];
 
-/// What frees a slot.
+/// The event that frees a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reuse {
     /// An additional synchronisation of all members after each operation.
@@ -19,11 +19,11 @@ pub enum Reuse {
     Pairs,
 }
 
-/// A strategy, with what the paper says of it.
+/// A strategy, with its costs from the paper.
 pub struct Strategy {
-    /// Its name, as the setting `PELAGO_SYNC_MEMORY` has it.
+    /// Its name in the setting `PELAGO_SYNC_MEMORY`.
     pub name: &'static str,
-    /// What frees a slot.
+    /// The event that frees a slot.
     pub reuse: Reuse,
     /// The algorithms of [`OPERATIONS`].
     algorithms: [&'static str; 3],
@@ -31,11 +31,12 @@ pub struct Strategy {
     pub communication: &'static str,
     /// The paper's order of memory.
     pub memory: &'static str,
-    /// That order as a number of words of all PEs, for the parameters and (PEs, rounded log2 of them).
+    /// The paper's order as a number of words of all PEs, for the parameters and (number of PEs, its rounded
+    /// log2).
     pub bound: fn(Parameters, [f64; 2]) -> f64,
 }
 
-/// All of them, in the paper's order.
+/// All strategies, in the order of the paper.
 pub const STRATEGIES: [Strategy; 5] = [
     Strategy {
         name: "additional",
@@ -87,24 +88,24 @@ impl Strategy {
     }
 }
 
-/// What the costs of arrays depend on.
+/// The parameters of the cost of arrays.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameters {
-    /// Arrays of a PE, a.
+    /// The number of arrays of a PE, a.
     pub arrays: usize,
-    /// Collectives between two barriers, c.
+    /// The number of collectives between two barriers, c.
     pub collectives: usize,
 }
 
 impl Parameters {
-    /// Synchronisations that the members make between two barriers because the arrays run out: an array is
-    /// kept for the former barrier, one is taken by each collective and by the barrier, and one that is made
+    /// The number of additional synchronisations between two barriers because the arrays run out: one array
+    /// is reserved for the previous barrier, each collective and the barrier use one, and a synchronisation
     /// frees all.
     pub fn releases(self) -> usize {
         (self.collectives + 2).saturating_sub(self.arrays).div_ceil(self.arrays)
     }
 
-    /// Arrays that are used where the next barrier frees them.
+    /// The number of arrays that are used if the next barrier frees them.
     pub fn arrays_to_barrier(self) -> usize {
         self.arrays.min(self.collectives + 2)
     }

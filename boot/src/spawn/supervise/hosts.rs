@@ -1,9 +1,9 @@
-//! The hosts of a job, as the supervising loop deals with them: what their agents send becomes what the
-//! processes of this machine do, so that the rest of the loop does not tell them apart.
+//! The hosts of a job in the supervising loop. Messages of their agents become the same events as those of
+//! processes of this machine, so that the rest of the loop does not distinguish the two.
 //!
-//! Invariant: no process starts before all agents are there. A host whose agent sends what makes no sense is
-//! lost, as one whose connection has ended, and one that is silent for longer than `PELAGO_PEER_TIMEOUT`;
-//! with a host its processes are.
+//! Invariant: no process starts before all agents have sent their greeting. A host is lost if its agent sends
+//! an invalid frame, if its connection ends, or if it is silent for longer than `PELAGO_PEER_TIMEOUT`. The
+//! processes of a lost host are lost as well.
 
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -22,17 +22,17 @@ use super::super::{LaunchError, Machines};
 use super::{Ending, Supervisor};
 use crate::process::ProcessState;
 
-/// So often a host is read before others have their turn.
+/// The number of reads from one host before the other hosts are read.
 const READS: usize = 16;
-/// So often a host is asked whether it is there, within the time in which it must be heard.
+/// The number of liveness requests to a host within its time limit.
 const QUESTIONS: u32 = 4;
-/// Slurm says so where it binds nothing, when it is told to bind nothing.
-const IDLE_COMPLAINT: &str = "cluster configuration lacks support for cpu binding";
-/// How long a launcher that is about to be stopped tries to tell the agents.
+/// Slurm prints this if it cannot bind and is told not to bind; the message is suppressed.
+const IGNORED_WARNING: &str = "cluster configuration lacks support for cpu binding";
+/// How long a launcher that is about to be stopped tries to notify the agents.
 const STOP_LIMIT: Duration = Duration::from_millis(500);
 
 impl Supervisor<'_> {
-    /// Calls the agents of all hosts, and takes note of the processes that they are to start.
+    /// Starts the agents of all hosts, and records the processes that each of them is to start.
     pub(super) fn call_hosts(&mut self, machines: &Machines) -> Result<(), LaunchError> {
         for (number, (name, processes)) in self.plan.hosts.clone().into_iter().enumerate() {
             let host = Host::call(number, &name, machines, processes.clone(), &self.poller)?;
@@ -40,11 +40,11 @@ impl Supervisor<'_> {
                 let pes = self.pes(process);
                 let tagged = self.spec.tag_output.then_some(&pes);
                 let [to_out, to_err] = self.targets();
-                let stdout = Stream::of_agent(&host.mail, process, Which::Stdout, to_out, tagged);
-                let stderr = Stream::of_agent(&host.mail, process, Which::Stderr, to_err, tagged);
-                let (mail, pid, state) = (host.mail.clone(), 0, None);
+                let stdout = Stream::of_agent(&host.queue, process, Which::Stdout, to_out, tagged);
+                let stderr = Stream::of_agent(&host.queue, process, Which::Stderr, to_err, tagged);
+                let (queue, pid, state) = (host.queue.clone(), 0, None);
                 let remote =
-                    Remote { mail, process, host: number, pid, is_running: true, speaks: true, state };
+                    Remote { queue, process, host: number, pid, is_running: true, speaks: true, state };
                 self.children.push(Child::there(remote, (Some(stdout), Some(stderr))));
             }
             self.hosts.push(host);
@@ -52,8 +52,8 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Takes what the agent of a host has sent.
-    pub(super) fn hear_host(&mut self, host: usize) {
+    /// Reads what the agent of a host has sent.
+    pub(super) fn read_host(&mut self, host: usize) {
         let mut bytes = [0_u8; 16 << 10];
         for _ in 0..READS {
             match self.hosts[host].read(&mut bytes, &self.poller) {
@@ -70,7 +70,7 @@ impl Supervisor<'_> {
         self.check_host(host);
     }
 
-    /// Takes what has arrived from a host as a whole.
+    /// Handles the complete frames that have arrived from a host.
     fn unpack(&mut self, host: usize) {
         if self.hosts[host].standing == Standing::Called && !self.greet(host) {
             return;
@@ -90,7 +90,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Whether the agent of a host is there. When all are, they are told what to start.
+    /// Whether the agent of a host has sent its greeting. When all agents have, they are told which processes
+    /// to start.
     fn greet(&mut self, host: usize) -> bool {
         match self.hosts[host].frames.greeted() {
             Ok(false) => return false,
@@ -110,15 +111,15 @@ impl Supervisor<'_> {
         if self.hosts.iter().all(|host| host.standing == Standing::Greeted) && self.ending == Ending::No {
             for number in 0..self.hosts.len() {
                 let start = self.plan.start(number, self.spec.bind);
-                self.hosts[number].mail.send(&Frame::Start(Box::new(start)));
+                self.hosts[number].queue.send(&Frame::Start(Box::new(start)));
                 self.hosts[number].standing = Standing::Running;
             }
-            self.input = Input::to_agent(&self.hosts[0].mail, &self.poller);
+            self.input = Input::to_agent(&self.hosts[0].queue, &self.poller);
         }
         true
     }
 
-    /// Takes a frame of a host.
+    /// Handles a frame of a host.
     fn take(&mut self, host: usize, frame: Frame) -> Result<(), Garbage> {
         match frame {
             Frame::Alive => {}
@@ -132,7 +133,7 @@ impl Supervisor<'_> {
             Frame::Refused(process, why) => {
                 self.remote(host, process)?;
                 self.fail_process(process, Cause::NotStarted, Some(why));
-                // Those that it has started end with it.
+                // The processes that the agent has started end with it.
                 self.hosts[host].break_off(&self.poller);
                 self.abandon(host);
             }
@@ -203,7 +204,7 @@ impl Supervisor<'_> {
         self.started(host, process)?;
         let child = &mut self.children[process];
         let stream = if source == Source::Stdout(process) { &mut child.stdout } else { &mut child.stderr };
-        // A stream whose reader has failed is closed here before it is there.
+        // A stream whose reader has failed may be closed here while the agent still sends.
         if stream.as_mut().is_some_and(|stream| !stream.arrive(bytes)) {
             return Err(Garbage);
         }
@@ -221,9 +222,9 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Takes what the remote shell of a host, or its agent, says.
-    pub(super) fn hear_complaint(&mut self, host: usize) {
-        let words = self.hosts[host].complain(&self.poller);
+    /// Reads the standard error of the remote shell of a host, or of its agent.
+    pub(super) fn read_shell_errors(&mut self, host: usize) {
+        let words = self.hosts[host].read_errors(&self.poller);
         if self.hosts[host].standing == Standing::Called {
             self.hosts[host].keep(&words);
         } else {
@@ -233,25 +234,25 @@ impl Supervisor<'_> {
 
     fn pass_complaint(&mut self, host: usize, words: &[u8]) {
         let (text, name) = (String::from_utf8_lossy(words), &self.hosts[host].name);
-        let lines = text.lines().filter(|line| !line.ends_with(IDLE_COMPLAINT));
+        let lines = text.lines().filter(|line| !line.ends_with(IGNORED_WARNING));
         let lines: String = lines.map(|line| format!("{name}: {line}\n")).collect();
         if !lines.is_empty() {
-            self.outlets.say(&lines, &self.poller);
+            self.outlets.print(&lines, &self.poller);
         }
     }
 
     pub(super) fn end_of_shell(&mut self, host: usize) {
         self.hosts[host].reap(&self.poller);
-        self.hear_complaint(host);
-        self.hear_host(host);
+        self.read_shell_errors(host);
+        self.read_host(host);
     }
 
-    /// Looks whether the way to a host has ended, and all is known about that.
+    /// Checks whether the connection to a host has ended and the exit status of its remote shell is known.
     fn check_host(&mut self, host: usize) {
         if self.hosts[host].standing == Standing::Over || !self.hosts[host].is_at_end() {
             return;
         }
-        self.hear_complaint(host);
+        self.read_shell_errors(host);
         let (why, processes) = (self.hosts[host].loss(), self.hosts[host].processes.clone());
         let is_needed = self.children[processes]
             .iter_mut()
@@ -263,7 +264,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Gives up a host, and ends the job for this reason.
+    /// Marks a host as lost, and ends the job for this reason.
     fn lose(&mut self, host: usize, why: &str) {
         self.hosts[host].break_off(&self.poller);
         let failure = Failure::host(&self.hosts[host].name, why);
@@ -271,11 +272,11 @@ impl Supervisor<'_> {
         self.fail(failure);
     }
 
-    /// Gives up the processes of a host.
+    /// Gives up the processes of a host that is lost.
     fn abandon(&mut self, host: usize) {
         for process in self.hosts[host].processes.clone() {
             for source in [Source::Stdout(process), Source::Stderr(process)] {
-                // Output that has arrived is passed on.
+                // Output that has arrived is forwarded.
                 self.pass_output(process, source);
                 self.close_output(process, source);
             }
@@ -283,7 +284,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Ends the calls to hosts that have not been told to start anything.
+    /// Closes the connections to hosts that have not been told to start anything.
     pub(super) fn give_up_calls(&mut self) {
         for host in 0..self.hosts.len() {
             if matches!(self.hosts[host].standing, Standing::Called | Standing::Greeted) {
@@ -293,12 +294,12 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Sends all mail, as far as there is room.
+    /// Sends the queued frames of all hosts, as far as the pipes have room.
     pub(super) fn flush_hosts(&mut self) {
         self.hosts.iter_mut().for_each(|host| host.flush(&self.poller));
     }
 
-    /// When something is due with a host even if nothing happens.
+    /// The time of the next action for a host that is due without an event.
     pub(super) fn hosts_at(&self) -> Option<Instant> {
         let at = |host: &Host| match (host.standing, host.ended_at) {
             (Standing::Over, _) => None,
@@ -312,7 +313,7 @@ impl Supervisor<'_> {
         self.hosts.iter().filter_map(at).min()
     }
 
-    /// Asks hosts whether they are there, and gives those up that are not.
+    /// Sends liveness requests to hosts, and gives up those that are silent for too long.
     pub(super) fn check_hosts(&mut self) {
         let now = Instant::now();
         for host in 0..self.hosts.len() {
@@ -335,7 +336,7 @@ impl Supervisor<'_> {
                         self.lose(host, &why);
                     } else if now.duration_since(self.hosts[host].asked_at) >= limit / QUESTIONS {
                         self.hosts[host].asked_at = now;
-                        self.hosts[host].mail.send(&Frame::Alive);
+                        self.hosts[host].queue.send(&Frame::Alive);
                     }
                 }
                 _ => {}
@@ -343,39 +344,40 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Is stopped by the terminal: the agents do not take it for the end of the launcher.
+    /// Stops the launcher, as the terminal asks, after notifying the agents so that they do not take its
+    /// silence for its end.
     pub(super) fn stop(&mut self) {
         let running = |host: &&mut Host| host.standing == Standing::Running;
-        self.hosts.iter_mut().filter(running).for_each(|host| host.mail.send(&Frame::Pause));
+        self.hosts.iter_mut().filter(running).for_each(|host| host.queue.send(&Frame::Pause));
         let deadline = Instant::now() + STOP_LIMIT;
         self.flush_hosts();
-        while Instant::now() < deadline && self.hosts.iter_mut().any(|host| host.mail.pending_bytes() > 0) {
+        while Instant::now() < deadline && self.hosts.iter_mut().any(|host| host.queue.pending_bytes() > 0) {
             std::thread::yield_now();
             self.flush_hosts();
         }
-        // It returns when the launcher goes on.
+        // The call returns when the launcher is continued.
         let _ = kill_process(getpid(), Signal::STOP);
         let now = Instant::now();
         for host in &mut self.hosts {
             host.heard_at = now;
             host.asked_at = now;
             if host.standing == Standing::Running {
-                host.mail.send(&Frame::Alive);
+                host.queue.send(&Frame::Alive);
             }
         }
     }
 
-    /// Dismisses the agents of a job that is over, and waits for the end of the remote shells.
+    /// Dismisses the agents of a job that has ended, and waits for the end of the remote shells.
     pub(super) fn dismiss_hosts(&mut self) {
         self.hosts.iter_mut().for_each(|host| host.dismiss(&self.poller));
         let since = Instant::now();
-        self.hosts.iter_mut().for_each(|host| host.take_leave(since));
+        self.hosts.iter_mut().for_each(|host| host.wait_for_end(since));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::frame::Mail;
+    use super::super::super::frame::SendQueue;
     use super::super::super::plan::Plan;
     use super::super::super::signals::Signals;
     use super::super::super::{JobSpec, RemoteShell};
@@ -387,13 +389,13 @@ mod tests {
     /// The frames that an agent of two processes may send, from the greeting on.
     fn conversations() -> Vec<Vec<u8>> {
         let of = |frames: &[Frame]| {
-            let mail = Mail::default();
-            mail.greet();
+            let queue = SendQueue::default();
+            queue.greet();
             [Frame::Started(0, 70), Frame::Started(1, 71)]
                 .iter()
                 .chain(frames)
-                .for_each(|frame| mail.send(frame));
-            mail.bytes()
+                .for_each(|frame| queue.send(frame));
+            queue.bytes()
         };
         let init = b"cmd=init pmi_version=1 pmi_subversion=1\ncmd=hears\ncmd=barrier_in\n";
         vec![

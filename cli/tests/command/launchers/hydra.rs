@@ -1,4 +1,4 @@
-//! Jobs under MPICH's launcher, from which nothing of ours is inherited.
+//! Jobs under MPICH's launcher.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ fn hydra(pes: u64, words: &[&str]) -> Ended {
     hydra_with(pes, &[], words)
 }
 
-/// Runs an application in as many processes, with variables.
+/// Runs an application in `processes` processes, with variables.
 fn hydra_with(processes: u64, variables: &[(&str, &str)], words: &[&str]) -> Ended {
     let mut command = Command::new("mpiexec.hydra");
     command.args(["-n", &processes.to_string(), env!("CARGO_BIN_EXE_pelago"), "app"]).args(words);

@@ -7,7 +7,7 @@ use crate::faults::panicking;
 use crate::jobs::{assert_ft_json, assert_hello};
 use crate::process::{Ended, Started};
 
-/// `mpirun.openmpi` for `pes` PEs, as root or not, on however few processors.
+/// `mpirun.openmpi` for `pes` PEs, as root or not, with any number of processors.
 fn mpirun(pes: u64) -> Command {
     let mut command = Command::new("mpirun.openmpi");
     command.args(["--allow-run-as-root", "--oversubscribe", "-n", &pes.to_string()]);

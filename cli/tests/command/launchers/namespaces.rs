@@ -16,7 +16,7 @@ const BODY: &str = "PELAGO_TEST_BODY";
 const MET: &str = "TEST_MET";
 /// How long hydra may take to end when its processes have ended.
 const HYDRA_LIMIT: Duration = Duration::from_secs(10);
-/// A computation long enough to be interrupted in its midst.
+/// A computation that is long enough to be interrupted.
 const LONG: [&str; 3] = ["ft", "--class", "B"];
 
 fn hydra(hosts: &Hosts) -> Command {
@@ -33,7 +33,7 @@ fn mpirun(hosts: &Hosts) -> Command {
     command
 }
 
-/// Our own launcher, which starts what follows as it is.
+/// `pelago run`, followed by the command.
 fn pelago_run(hosts: &Hosts) -> Command {
     let mut command = hosts.command(env!("CARGO_BIN_EXE_pelago"));
     command.args(["run", "--launch-agent", REMOTE]);
@@ -55,7 +55,7 @@ fn assert_hello_and_ft(launcher: impl Fn() -> Command) {
     assert_ft_json(&ended.stdout, "A", 4);
 }
 
-/// Kills PE 2, which is on the right host; gives its process and what the job said.
+/// Kills PE 2, which is on the second host; returns its process id and the output of the job.
 fn with_a_killed_pe(launcher: Command) -> (i32, Ended) {
     let job = app(launcher, &LONG);
     let pid = job.pes_at_work(4)[2];
@@ -63,14 +63,14 @@ fn with_a_killed_pe(launcher: Command) -> (i32, Ended) {
     (pid.as_raw_nonzero().get(), job.settle())
 }
 
-/// Makes a launcher start this test program as PEs of which one ends the job.
+/// Makes a launcher start this test program as PEs, one of which aborts the job.
 fn aborting(mut launcher: Command) -> Ended {
     launcher.arg(std::env::current_exe().unwrap()).env(BODY, "abort");
     launcher.args(["--exact", "namespaces::pe_that_aborts", "--nocapture", "--test-threads=1"]);
     Started::new(launcher).settle()
 }
 
-/// The body of a PE that ends the job, in a copy of this test program.
+/// The body of a PE that aborts the job, in a copy of this test program.
 #[test]
 fn pe_that_aborts() {
     if std::env::var_os(BODY).is_none_or(|body| body != "abort") {
@@ -103,7 +103,7 @@ fn mpirun_starts_a_job_on_two_hosts() {
 fn pelago_run_starts_a_job_on_two_hosts() {
     let hosts = Hosts::new();
     assert_hello_and_ft(|| pelago_run(&hosts));
-    // Two PEs a process, and each process on its host.
+    // Two PEs per process, and each process on its own host.
     let mut threads = pelago_run(&hosts);
     threads.args(["--pes-per-process", "2", "--tag-output", "ft", "--class", "S", "--json"]);
     let ended = Started::new(threads).settle();
@@ -137,7 +137,7 @@ fn the_end_of_a_pe_an_agent_or_pelago_run_ends_all_on_two_hosts() {
     };
     let (pid, ended) = with_a_killed_pe(pelago_run(&hosts));
     named(&format!("PE 2 on host {} (pid {pid}) was killed by signal 9", ADDRESSES[1]), &ended);
-    // The agent on the right host is the parent of PE 3.
+    // The agent on the second host is the parent of PE 3.
     let job = app(pelago_run(&hosts), &LONG);
     let pe = job.pes_at_work(4)[3];
     let status = std::fs::read_to_string(format!("/proc/{}/status", pe.as_raw_nonzero())).unwrap();
@@ -172,7 +172,8 @@ fn a_job_of_two_hosts_can_be_ended_by_a_pe() {
     assert_eq!(hosts.processes(), [""; 0]);
 }
 
-/// Hydra names the process and its host; whether other PEs still have the time to name the PE is chance.
+/// Hydra names the process and its host; whether other PEs name the PE before they are killed depends on
+/// timing.
 #[test]
 fn a_killed_pe_ends_a_job_of_hydra() {
     let hosts = Hosts::new();
@@ -195,7 +196,7 @@ fn a_killed_pe_ends_a_job_of_mpirun() {
     hosts.assert_no_processes();
 }
 
-/// The body of a PE that meets the others for ever, in a copy of this test program.
+/// The body of a PE that enters barriers for ever, in a copy of this test program.
 #[test]
 fn pe_that_meets() {
     if std::env::var_os(BODY).is_none_or(|body| body != "meet") {
@@ -209,7 +210,7 @@ fn pe_that_meets() {
     }
 }
 
-/// The PEs of each host find out by themselves that those of the other are silent.
+/// The PEs of each host detect by themselves that those of the other host are silent.
 #[test]
 fn a_cut_cable_ends_a_job_within_the_time_that_is_set() {
     let hosts = Hosts::new();
@@ -228,7 +229,7 @@ fn a_cut_cable_ends_a_job_within_the_time_that_is_set() {
     let since = Instant::now();
     wait_until("the PEs of both hosts to end", || job.pes().is_empty());
     println!("the PEs ended {:?} after the cable was cut", since.elapsed());
-    // Hydra itself now and then waits for ever for the host that it cannot reach.
+    // Hydra itself sometimes waits for ever for the host that it cannot reach.
     let text = match job.ends_within(HYDRA_LIMIT) {
         true => {
             let Ended { status, stdout, stderr } = job.settle();
@@ -240,7 +241,7 @@ fn a_cut_cable_ends_a_job_within_the_time_that_is_set() {
             stdout + &stderr
         }
     };
-    // Of the right host nothing is heard any more.
+    // The output of the second host is lost.
     let words = |pe| format!("PE {pe}, on node 1 of the job, has not answered for 4s");
     assert!((2..4).any(|pe| text.contains(&words(pe))), "{text}");
     hosts.assert_no_processes();

@@ -1,4 +1,4 @@
-//! Jobs under Slurm: four nodes on one machine, with daemons, keys and files of this test alone.
+//! Jobs under Slurm: four simulated nodes on one machine, with the test's own daemons, keys and files.
 //!
 //! Invariant: the daemons run in a network namespace, where all ports are free, and end with it.
 
@@ -22,12 +22,12 @@ struct Cluster {
 }
 
 impl Cluster {
-    /// Starts the daemons and waits until all nodes take jobs.
+    /// Starts the daemons and waits until all nodes accept jobs.
     fn new() -> Self {
         let folder = std::env::temp_dir().join(format!("pelago-slurm-{}", std::process::id()));
         fs::create_dir(&folder).unwrap();
         let mut cluster = Self { folder, daemons: Vec::new(), hosts: Hosts::new() };
-        // Munge wants its parents to be open to all.
+        // Munge requires that all users can enter the parent folders.
         fs::set_permissions(&cluster.folder, fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(cluster.path("state")).unwrap();
         (1..=N_NODES).for_each(|node| fs::create_dir(cluster.path(&format!("tmp.n{node}"))).unwrap());
@@ -66,7 +66,7 @@ impl Cluster {
         self.path("munge.sock")
     }
 
-    /// A program of Slurm, or below it, on this cluster.
+    /// A command of Slurm, or one under Slurm, on this cluster.
     fn command(&self, program: &str) -> Command {
         let mut command = self.hosts.command(program);
         command.env("SLURM_CONF", self.path("slurm.conf"));
@@ -90,7 +90,7 @@ impl Cluster {
         self.app_with(mpi, nodes, 1, words)
     }
 
-    /// The same, so many of them in each process.
+    /// The same, with `each` PEs in each process.
     fn app_with(&self, mpi: &str, nodes: usize, each: usize, words: &[&str]) -> Ended {
         let mut command = self.command("srun");
         let processes = format!("-n{}", 4 / each);

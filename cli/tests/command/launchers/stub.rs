@@ -1,8 +1,8 @@
-//! A launcher that shares no code with ours: it speaks PMI-1 and nothing else, and its PEs inherit nothing
-//! but the socket, its number, their rank and their count.
+//! A launcher that shares no code with `pelago run`: it speaks only PMI-1, and its PEs inherit only the
+//! socket, its number, their rank and their count.
 //!
-//! Invariant: it is strict. A PE that asks for anything that the protocol does not have is cut off, as some
-//! launchers do. Source: the wire of MPICH's hydra and of Slurm's pmi2 plugin, as both were seen to answer.
+//! Invariant: the launcher is strict. It disconnects a PE that sends a request outside of the protocol, as
+//! some launchers do. Source: responses of MPICH's hydra and of Slurm's pmi2 plugin, as observed.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -22,16 +22,16 @@ use crate::process::{LIMIT, handle_of, has_ended, is_at_work, pid_of, wait_until
 /// The name of the key-value space.
 const KVS: &str = "kvs_4711_0";
 
-/// How a launcher words its answers.
+/// The variations of a launcher's responses.
 #[derive(Clone, Copy, Debug)]
 struct Dialect {
-    /// What it adds to an answer that needs no return code.
+    /// The addition to a response that needs no return code.
     plain: &'static str,
-    /// What it says of a put or a get that succeeds.
+    /// The addition to the response to a successful put or get.
     success: &'static str,
     /// Whether the command comes last, after the fields in reverse order.
     is_reversed: bool,
-    /// What it says of a key that nobody has put.
+    /// The response for a key that does not exist.
     missing: &'static str,
     /// The longest value, in characters.
     value_max: usize,
@@ -48,19 +48,19 @@ const HYDRA: Dialect = Dialect {
 const TERSE: Dialect = Dialect { plain: "", success: "", ..SLURM };
 const REVERSED: Dialect = Dialect { is_reversed: true, ..SLURM };
 const NARROW: Dialect = Dialect { value_max: 64, ..HYDRA };
-/// A computation long enough to be interrupted in its midst.
+/// A computation that is long enough to be interrupted.
 const LONG: [&str; 3] = ["ft", "--class", "B"];
 
-/// What ended the service.
+/// The event that ended the service.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     /// Every PE has left the job and closed its socket.
     AllLeft,
     /// The first barrier has opened.
     Met,
-    /// This PE has closed its socket without leaving the job: it died.
+    /// This PE has closed its socket without leaving the job, because it was killed.
     Died(usize),
-    /// This PE ends the job with this status.
+    /// This PE aborts the job with this status.
     Aborted(usize, String),
 }
 
@@ -92,7 +92,7 @@ impl Stub {
             let (reader, sender) = (BufReader::new(ours.try_clone().unwrap()), sender.clone());
             std::thread::spawn(move || {
                 let lines = reader.lines().map_while(Result::ok).map(Some);
-                // Nobody listens any more if the test has ended.
+                // The receiver is gone if the test has ended.
                 lines.chain([None]).try_for_each(|line| sender.send((rank, line)))
             });
             let child = Some(child);
@@ -101,7 +101,7 @@ impl Stub {
         Self { dialect, pes, lines, values: HashMap::new() }
     }
 
-    /// Serves the PEs until all have met in a barrier, all have left, or one ends the job.
+    /// Serves the PEs until all have met in a barrier, all have left, or one aborts the job.
     fn serve(&mut self) -> Outcome {
         let mut open = self.pes.len();
         loop {
@@ -129,7 +129,7 @@ impl Stub {
         }
     }
 
-    /// Answers a request; false if there is no such request.
+    /// Responds to a request; false if the request is not valid.
     fn answer(&mut self, rank: usize, request: &HashMap<String, String>) -> bool {
         let in_space = request.get("kvsname").is_some_and(|name| name == KVS);
         let pe = &mut self.pes[rank];
@@ -175,11 +175,11 @@ impl Stub {
     }
 
     fn cut_off(&self, rank: usize) {
-        // It may have closed its own end meanwhile.
+        // The PE may have closed its own end meanwhile.
         let _ = self.pes[rank].socket.shutdown(Shutdown::Both);
     }
 
-    /// Kills PE `victim` in the midst of its work, and waits until that is seen.
+    /// Kills PE `victim` while it computes, and waits until the launcher notices.
     fn kill_at_work(&mut self, victim: usize) {
         assert_eq!(self.serve(), Outcome::Met);
         let pids: Vec<_> = self.pes.iter().filter_map(|pe| pe.child.as_ref().map(pid_of)).collect();
@@ -198,11 +198,11 @@ impl Stub {
         if self.dialect.is_reversed {
             words.reverse();
         }
-        // A PE that has died meanwhile says so by the end of its lines.
+        // If the PE has died meanwhile, the end of its lines reports it.
         let _ = self.pes[rank].socket.write_all((words.join(" ") + "\n").as_bytes());
     }
 
-    /// Waits for the end of every PE; gives what each has written.
+    /// Waits for the end of every PE; returns the output of each.
     fn end(mut self) -> Vec<Output> {
         for (rank, child) in self.pes.iter().filter_map(|pe| pe.child.as_ref()).enumerate() {
             assert!(has_ended(handle_of(child), LIMIT), "waited {LIMIT:?} for PE {rank} to end");
@@ -213,7 +213,7 @@ impl Stub {
 }
 
 impl Drop for Stub {
-    /// A test that fails leaves no PE behind.
+    /// Kills the PEs, so that a failed test leaves none behind.
     fn drop(&mut self) {
         for child in self.pes.iter_mut().filter_map(|pe| pe.child.as_mut()) {
             let _ = child.kill();
@@ -222,7 +222,7 @@ impl Drop for Stub {
     }
 }
 
-/// Starts PE `rank`, which finds its socket at the number that it has here.
+/// Starts PE `rank`, whose socket has the same descriptor as here.
 fn spawn(rank: usize, size: usize, socket: &UnixStream, words: &[&str]) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pelago"));
     command.arg("app").args(words).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
@@ -236,7 +236,7 @@ fn spawn(rank: usize, size: usize, socket: &UnixStream, words: &[&str]) -> Child
     command.spawn().unwrap()
 }
 
-/// The words of a line, `key=value` each.
+/// The fields of a line, `key=value` each.
 fn fields(line: &str) -> HashMap<String, String> {
     let pairs = line.split(' ').map(|word| word.split_once('=').expect("a word of PMI-1 is key=value"));
     pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
@@ -246,13 +246,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// Runs a job to its good end; gives the standard output of each PE.
+/// Runs a job that must succeed; returns the standard output of each PE.
 fn succeed(dialect: Dialect, size: usize, words: &[&str]) -> Vec<String> {
     let mut stub = Stub::start(dialect, size, words);
     assert_eq!(stub.serve(), Outcome::Met, "{dialect:?}");
     assert_eq!(stub.serve(), Outcome::AllLeft, "{dialect:?}");
     for pe in &stub.pes {
-        // Puts and barriers are dear: one of each, unless a value must be cut in parts.
+        // Puts and barriers are expensive: there must be one of each, unless a value is split into parts.
         assert_eq!((pe.puts == 1, pe.barriers), (dialect.value_max == 1024, 1), "{dialect:?}");
     }
     let check = |output: Output| {

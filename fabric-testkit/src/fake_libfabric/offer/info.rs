@@ -1,6 +1,6 @@
-//! Entries of `fi_getinfo`: made, copied and freed.
+//! Entries of `fi_getinfo`: creation, copying and freeing.
 //!
-//! Invariant: entries, their attributes and strings lie on C's heap, as callers put strings of their own
+//! Invariant: entries, their attributes and strings are on C's heap, because callers put their own strings
 //! into hints; every entry has all its attributes.
 
 use super::profile::Profile;
@@ -9,11 +9,11 @@ use pelago_fabric::ofi::sys::*;
 use std::ffi::CStr;
 use std::ptr::null_mut;
 
-/// A copy of an entry, without its successors; of null an empty one: `fi_dupinfo(3)`.
+/// Copies an entry, without its successors; returns an empty entry for a null pointer: `fi_dupinfo(3)`.
 pub(crate) unsafe extern "C" fn fi_dupinfo(info: *const fi_info) -> *mut fi_info {
     let copy = empty();
-    // SAFETY: the caller gives an entry that this library has made, or null; the copy was just made. Each
-    // attribute that the entry has is copied whole, and then what it points to.
+    // SAFETY: the caller passes an entry that this library has made, or null; the copy was just made. Each
+    // attribute of the entry is copied as a whole, and then the data that it points to.
     unsafe {
         let Some(info) = info.as_ref() else { return copy };
         let (tx, rx, ep, domain, fabric) = attributes(copy);
@@ -36,8 +36,8 @@ pub(crate) unsafe extern "C" fn fi_dupinfo(info: *const fi_info) -> *mut fi_info
 
 /// Frees a list: `fi_freeinfo(3)`.
 pub(crate) unsafe extern "C" fn fi_freeinfo(mut info: *mut fi_info) {
-    // SAFETY: the caller lets go of a list that this library has made: all that it points to is of C's heap
-    // and its own.
+    // SAFETY: the caller passes ownership of a list that this library has made: all data that it points to
+    // are on C's heap and belong to it.
     unsafe {
         while !info.is_null() {
             names(info).into_iter().for_each(|place| libc::free((*place).cast()));
@@ -53,10 +53,10 @@ pub(crate) unsafe extern "C" fn fi_freeinfo(mut info: *mut fi_info) {
     }
 }
 
-/// An entry with all attributes, all zero.
+/// A new entry with all attributes, all zero.
 pub(crate) fn empty() -> *mut fi_info {
     let entry = room::<fi_info>();
-    // SAFETY: the entry was just made, and nobody else has it.
+    // SAFETY: the entry was just made, and has no other owner.
     unsafe {
         (*entry).tx_attr = room();
         (*entry).rx_attr = room();
@@ -67,7 +67,7 @@ pub(crate) fn empty() -> *mut fi_info {
     entry
 }
 
-/// A string on C's heap.
+/// Copies a string to C's heap.
 pub(crate) fn string(text: &CStr) -> *mut c_char {
     // SAFETY: the string ends with a zero.
     allocated(unsafe { libc::strdup(text.as_ptr()) })
@@ -81,7 +81,7 @@ type Attributes =
 /// # Safety
 /// The entry is of this library.
 pub(crate) unsafe fn attributes(info: *const fi_info) -> Attributes {
-    // SAFETY: the caller vouches for the entry.
+    // SAFETY: the caller guarantees that the entry is valid.
     let info = unsafe { &*info };
     (info.tx_attr, info.rx_attr, info.ep_attr, info.domain_attr, info.fabric_attr)
 }
@@ -89,18 +89,18 @@ pub(crate) unsafe fn attributes(info: *const fi_info) -> Attributes {
 /// A string of an entry, or none.
 ///
 /// # Safety
-/// It is null, or ends with a zero and lives long enough.
+/// The pointer is null, or points to a string that ends with a zero and lives for `'a`.
 pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<&'a CStr> {
-    // SAFETY: the caller vouches for the string.
+    // SAFETY: the caller guarantees that the string is valid.
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) })
 }
 
-/// Whether an entry is an offer of that provider.
+/// Whether an entry is an offer of this provider.
 ///
 /// # Safety
 /// The entry is null or of this library.
 pub(crate) unsafe fn is_of(info: *const fi_info, profile: &Profile) -> bool {
-    // SAFETY: the caller vouches for the entry, whose attributes are there.
+    // SAFETY: the caller guarantees that the entry is valid; every entry has all its attributes.
     unsafe {
         let Some(info) = info.as_ref() else { return false };
         text((*info.fabric_attr).prov_name).is_some_and(|name| name.to_bytes() == profile.name.as_bytes())
@@ -108,24 +108,24 @@ pub(crate) unsafe fn is_of(info: *const fi_info, profile: &Profile) -> bool {
     }
 }
 
-/// The names that an entry points to.
+/// The strings that an entry points to.
 ///
 /// # Safety
 /// The entry is of this library.
 unsafe fn names(info: *mut fi_info) -> [*mut *mut c_char; 3] {
-    // SAFETY: the caller vouches for the entry, whose attributes are there.
+    // SAFETY: the caller guarantees that the entry is valid; every entry has all its attributes.
     unsafe {
         let (_, _, _, domain, fabric) = attributes(info);
         [&raw mut (*domain).name, &raw mut (*fabric).name, &raw mut (*fabric).prov_name]
     }
 }
 
-/// What else an entry points to, and how many bytes there are.
+/// The other data that an entry points to, and their lengths in bytes.
 ///
 /// # Safety
 /// The entry is of this library.
 unsafe fn blocks(info: *mut fi_info) -> [(*mut *mut c_void, usize); 4] {
-    // SAFETY: the caller vouches for the entry, whose attributes are there.
+    // SAFETY: the caller guarantees that the entry is valid; every entry has all its attributes.
     unsafe {
         let (_, _, ep, domain, _) = attributes(info);
         [
@@ -137,38 +137,38 @@ unsafe fn blocks(info: *mut fi_info) -> [(*mut *mut c_void, usize); 4] {
     }
 }
 
-/// `room` with what is at `source`, unless that is null.
+/// Copies `source` to `room`, unless it is null; returns `room`.
 ///
 /// # Safety
-/// Both are what their type says, or `source` is null.
+/// Both point to valid values of their type, or `source` is null.
 unsafe fn overwritten<T: Copy>(room: *mut T, source: *const T) -> *mut T {
-    // SAFETY: the caller vouches for both.
+    // SAFETY: the caller guarantees that both are valid.
     if let Some(source) = unsafe { source.as_ref() } {
-        // SAFETY: the caller vouches for the room.
+        // SAFETY: the caller guarantees that the buffer is valid.
         unsafe { room.write(*source) };
     }
     room
 }
 
-/// A copy of so many bytes on C's heap, or null.
+/// Copies this number of bytes to C's heap; null if the pointer is null.
 ///
 /// # Safety
-/// There are so many bytes, or the pointer is null.
+/// The pointer points to this number of bytes, or is null.
 unsafe fn bytes_of(data: *const c_void, bytes: usize) -> *mut c_void {
     if data.is_null() || bytes == 0 {
         return null_mut();
     }
-    // SAFETY: the caller vouches for the bytes; the copy has room for them.
+    // SAFETY: the caller guarantees that the bytes are valid; the copy has the same length.
     unsafe { libc::memcpy(allocated(libc::malloc(bytes)), data, bytes) }
 }
 
-/// Room for a `T` on C's heap, all zero.
+/// Allocates a zeroed `T` on C's heap.
 fn room<T: Zeroed>() -> *mut T {
-    // SAFETY: any count and size may be asked for.
+    // SAFETY: the function accepts any count and size.
     allocated(unsafe { libc::calloc(1, size_of::<T>()) }).cast()
 }
 
-/// What C's heap has given.
+/// Checks the result of an allocation.
 fn allocated<T>(place: *mut T) -> *mut T {
     assert!(!place.is_null(), "no memory for an entry of fi_getinfo");
     place

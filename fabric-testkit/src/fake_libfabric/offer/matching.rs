@@ -1,8 +1,8 @@
-//! `fi_getinfo(3)`: which providers fit the hints, and what they offer.
+//! `fi_getinfo(3)`: the providers that match the hints, and their offers.
 //!
-//! Invariant: an offer is made only if its provider keeps all that the hints ask for, and demands nothing
-//! that they do not take upon themselves. Zero in a hint leaves it to the provider, but no duty of memory is
-//! ever assumed: `mr_mode` must hold all that is demanded.
+//! Invariant: a provider makes an offer only if it supports everything that the hints request, and if the
+//! hints accept all its requirements. Zero in a hint leaves the choice to the provider, except in `mr_mode`,
+//! which must contain all requirements of the provider.
 
 use super::info;
 use super::profile::{
@@ -17,10 +17,10 @@ use std::ffi::{CStr, CString};
 const FABRIC_NAME: &str = "fake";
 const DOMAIN_NAME: &str = "fake-0";
 
-/// Capabilities that are there whether or not they are asked for.
+/// Capabilities that are offered even if they are not requested.
 const SECONDARY: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
 const CAPS: u64 = FI_MSG | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | ACCESS | DIRECTIONS | SECONDARY;
-/// Writes the list of offers, or says that there is none.
+/// Returns the list of offers, or `-FI_ENODATA` if there is none.
 pub(crate) unsafe extern "C" fn fi_getinfo(
     version: u32,
     node: *const c_char,
@@ -32,17 +32,18 @@ pub(crate) unsafe extern "C" fn fi_getinfo(
     if version > crate::fake_libfabric::VERSION {
         return -FI_ENOSYS;
     }
-    // SAFETY: the caller gives hints that this library has made, or none.
+    // SAFETY: the caller passes hints that this library has made, or none.
     let hints = unsafe { hints.as_ref() };
-    // No host or card has a name here.
+    // A named node or service matches no offer.
     let fitting = PROFILES.iter().filter(|profile| {
-        // SAFETY: the caller vouches for the hints.
+        // SAFETY: the caller guarantees that the hints are valid.
         node.is_null() && hints.is_none_or(|hints| unsafe { fits(profile, hints) })
     });
     let mut first = std::ptr::null_mut();
     let mut end: *mut *mut fi_info = &mut first;
     for profile in fitting {
-        // SAFETY: `end` is the local, or in an entry that was just made; the caller vouches for the hints.
+        // SAFETY: `end` points to the local variable, or into an entry that was just made; the caller
+        // guarantees that the hints are valid.
         unsafe {
             *end = offer(profile, hints, version);
             end = &raw mut (**end).next;
@@ -51,7 +52,7 @@ pub(crate) unsafe extern "C" fn fi_getinfo(
     if first.is_null() {
         return -FI_ENODATA;
     }
-    // SAFETY: the caller gives the place.
+    // SAFETY: the caller passes a pointer that is valid for the result.
     unsafe { place.write(first) };
     0
 }
@@ -62,14 +63,14 @@ fn has(all: u64, asked: u64) -> bool {
 }
 
 /// # Safety
-/// The hints are of this library; so their attributes are there.
+/// The hints are of this library, and so have all attributes.
 unsafe fn fits(profile: &Profile, hints: &fi_info) -> bool {
-    // SAFETY: the caller vouches for the attributes and the strings in them.
+    // SAFETY: the caller guarantees that the attributes and the strings in them are valid.
     let (tx, rx, ep, domain, fabric) = unsafe {
         let (tx, rx, ep, domain, fabric) = info::attributes(hints);
         (&*tx, &*rx, &*ep, &*domain, &*fabric)
     };
-    // SAFETY: the caller vouches for the strings.
+    // SAFETY: the caller guarantees that the strings are valid.
     let [provider, fabric_name, domain_name] = unsafe {
         [fabric.prov_name, fabric.name, domain.name].map(|name| info::text(name).map(CStr::to_bytes))
     };
@@ -122,7 +123,7 @@ fn fits_endpoint(profile: &Profile, ep: &fi_ep_attr) -> bool {
 }
 
 fn fits_domain(profile: &Profile, domain: &fi_domain_attr) -> bool {
-    // Who asks for less than there is gets it: automatic progress does for manual.
+    // A request for manual progress also accepts automatic progress.
     let progresses = |asked| asked != FI_PROGRESS_AUTO || profile.progress == FI_PROGRESS_AUTO;
     let mr_mode_fits = match domain.mr_mode {
         FI_MR_BASIC => profile.mr_mode == FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
@@ -140,13 +141,13 @@ fn fits_domain(profile: &Profile, domain: &fi_domain_attr) -> bool {
         && domain.caps & !SECONDARY == 0
 }
 
-/// What a provider offers to these hints.
+/// The offer of a provider for these hints.
 ///
 /// # Safety
-/// The hints are of this library; so their attributes are there.
+/// The hints are of this library, and so have all attributes.
 unsafe fn offer(profile: &Profile, hints: Option<&fi_info>, version: u32) -> *mut fi_info {
     let entry = info::empty();
-    // SAFETY: the entry was just made; the caller vouches for the hints.
+    // SAFETY: the entry was just made; the caller guarantees that the hints are valid.
     unsafe {
         let asked = hints.map_or(0, |hints| hints.caps);
         let caps = if asked == 0 { CAPS } else { modified(asked) | SECONDARY };
@@ -173,7 +174,7 @@ unsafe fn offer(profile: &Profile, hints: Option<&fi_info>, version: u32) -> *mu
     entry
 }
 
-/// Capabilities with those that they bring along if none of them was named.
+/// Adds the modifiers that a capability implies if no modifier is given.
 fn modified(caps: u64) -> u64 {
     let mut all = caps;
     if caps & (FI_RMA | FI_ATOMIC) != 0 && caps & ACCESS == 0 {

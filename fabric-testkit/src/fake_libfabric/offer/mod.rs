@@ -1,4 +1,4 @@
-//! What the library offers: its providers, and how they fit what a caller asks for.
+//! Offers of the library: its providers, and their matching with the hints of a caller.
 
 pub(super) mod info;
 pub(super) mod matching;

@@ -1,28 +1,28 @@
-//! The providers: what each demands and what it can do.
+//! The providers: the requirements and the capabilities of each.
 //!
-//! Invariant: a profile is data; what is done about it stands where the demand is checked.
+//! Invariant: a profile contains only data; the modules that check a requirement read it from there.
 
 use libc::c_int;
 use pelago_fabric::ofi::sys::*;
 
-/// Bytes that can be injected: few, so that users take all their other paths.
+/// The inject size in bytes: small, so that callers use all their other paths.
 pub(crate) const INJECT_BYTES: usize = 64;
-/// Operations of an endpoint that may be under way, and those that may wait at a target; one more is
-/// `-FI_EAGAIN`, or waits.
+/// The maximum number of outstanding operations of an endpoint, above which a call returns `-FI_EAGAIN`, and
+/// of operations queued at a target, above which further ones wait.
 pub(crate) const QUEUE_COUNT: usize = 64;
-/// Buffers for messages that may be posted.
+/// The maximum number of posted receive buffers.
 pub(crate) const RECEIVES_COUNT: usize = 64;
 /// The largest transfer, in bytes.
 pub(crate) const TRANSFER_BYTES: usize = 1 << 30;
 
-/// What memory can be accessed for, by this side and by others.
+/// The kinds of access to memory, local and remote.
 pub(crate) const ACCESS: u64 = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 /// The directions of messages.
 pub(crate) const DIRECTIONS: u64 = FI_SEND | FI_RECV;
-/// Flags that the operations of an endpoint may be given.
+/// The flags that operations of an endpoint may have.
 pub(crate) const TX_FLAGS: u64 =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
-/// Flags that its buffers for messages may be given.
+/// The flags that receive buffers may have.
 pub(crate) const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV;
 
 /// The fate of a multi-receive buffer when a message is too long for it.
@@ -30,9 +30,9 @@ pub(crate) const RX_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV;
 pub(crate) enum Truncation {
     /// It stays posted.
     Keeps,
-    /// It is the caller's again, and the error says so.
+    /// It is returned to the caller, and the error entry says so.
     Releases,
-    /// It is the caller's again, but the error does not say so, as with ofi_rxm of libfabric 1.17.
+    /// It is returned to the caller, but the error entry does not say so, as with ofi_rxm of libfabric 1.17.
     ReleasesSilently,
 }
 
@@ -40,43 +40,44 @@ pub(crate) enum Truncation {
 #[derive(Debug)]
 pub(crate) struct Profile {
     pub(crate) name: &'static str,
-    /// What it demands of memory regions: `FI_MR_*`.
+    /// The requirements on memory regions: `FI_MR_*`.
     pub(crate) mr_mode: c_int,
-    /// Bytes of a key that the caller chooses.
+    /// The length of a key that the caller chooses, in bytes.
     pub(crate) mr_key_bytes: usize,
-    /// What it demands of the context of an operation: `FI_CONTEXT`, `FI_CONTEXT2` or nothing.
+    /// The requirements on the context of an operation: `FI_CONTEXT`, `FI_CONTEXT2` or none.
     pub(crate) mode: u64,
-    /// Who makes progress: with `FI_PROGRESS_MANUAL` nothing moves but in calls of the side concerned.
+    /// The progress model: with `FI_PROGRESS_MANUAL`, progress occurs only in calls on the endpoint
+    /// concerned.
     pub(crate) progress: fi_progress,
-    /// Sizes of the integers on which it executes atomics, in bytes.
+    /// The sizes of integers on which it executes atomics, in bytes.
     pub(crate) atomic_bytes: &'static [usize],
-    /// What it keeps in order: `FI_ORDER_*`.
+    /// The guaranteed orders: `FI_ORDER_*`.
     pub(crate) order: u64,
-    /// Whether a buffer for several messages comes back by an entry of its own, not with its last message.
+    /// Whether a separate entry returns a multi-receive buffer, instead of the entry of its last message.
     pub(crate) releases_apart: bool,
     pub(crate) truncation: Truncation,
-    /// Whether writes, reads and atomics that ask for no entry do nothing but count themselves.
+    /// Whether writes, reads and atomics that request no entry only increment a counter.
     pub(crate) is_null: bool,
 }
 
 impl Profile {
-    /// Whether a memory region has this demand.
+    /// Whether the provider has this requirement on memory regions.
     pub(crate) fn demands(&self, mr_mode: c_int) -> bool {
         self.mr_mode & mr_mode != 0
     }
 
-    /// Writes of at most so many bytes are executed in their order.
+    /// The maximum length of writes that are executed in order, in bytes.
     pub(crate) fn ordered_write_bytes(&self) -> usize {
         if self.order & FI_ORDER_WAW != 0 { TRANSFER_BYTES } else { 0 }
     }
 
-    /// Whether nothing moves but in calls.
+    /// Whether progress is manual.
     pub(crate) fn is_manual(&self) -> bool {
         self.progress == FI_PROGRESS_MANUAL
     }
 }
 
-/// The provider that demands nothing.
+/// The provider without requirements.
 const PLAIN: Profile = Profile {
     name: "plain",
     mr_mode: 0,

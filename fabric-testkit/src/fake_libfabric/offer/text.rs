@@ -1,4 +1,4 @@
-//! Numbers in words: `fi_strerror`, `fi_tostr_r`.
+//! Texts of numbers: `fi_strerror`, `fi_tostr_r`.
 //!
 //! Invariant: names are those of the constants of libfabric's headers.
 
@@ -17,26 +17,26 @@ pub(crate) unsafe extern "C" fn fi_tostr_r(
     data: *const c_void,
     kind: fi_type,
 ) -> *mut c_char {
-    // SAFETY: the caller vouches for data of the kind that it names, and for the room.
+    // SAFETY: the caller guarantees that the data have the type that it names, and that the buffer is valid.
     unsafe { write(buffer, bytes, &value(data, kind)) };
     buffer
 }
 
-/// Writes a text with a zero at its end, as much of it as there is room for.
+/// Writes a text with a zero at its end, truncated to the length of the buffer.
 ///
 /// # Safety
-/// There are so many bytes at `buffer`.
+/// `buffer` has `bytes` bytes.
 pub(crate) unsafe fn write(buffer: *mut c_char, bytes: usize, text: &str) {
     let Some(room) = bytes.checked_sub(1) else { return };
     let count = text.len().min(room);
-    // SAFETY: the caller vouches for the room, which the text and a zero fit into.
+    // SAFETY: the caller guarantees that the buffer is valid, and the text with a zero fits into it.
     unsafe {
         buffer.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), count);
         buffer.add(count).write(0);
     }
 }
 
-/// Errors of libfabric's own, and those of the system that occur here, in words.
+/// The texts of libfabric's errors, and of the system's errors that occur here.
 fn words(code: c_int) -> &'static CStr {
     match code.checked_abs().unwrap_or(c_int::MAX) {
         FI_SUCCESS => c"Success",
@@ -73,12 +73,12 @@ macro_rules! names {
     ($($name:ident)+) => { [$((stringify!($name), $name as u64)),+] };
 }
 
-/// A value in words.
+/// The text of a value.
 ///
 /// # Safety
-/// `data` is what `kind` says (`FI_TYPE_*`).
+/// `data` points to a value of the type `kind` (`FI_TYPE_*`).
 unsafe fn value(data: *const c_void, kind: fi_type) -> String {
-    // SAFETY: the caller vouches for the type, which `fi_tostr(3)` names for each kind.
+    // SAFETY: the caller guarantees that the data have the type that `fi_tostr(3)` names for each kind.
     unsafe {
         match kind {
             FI_TYPE_INFO => entry(&*data.cast::<fi_info>()),
@@ -134,9 +134,9 @@ fn address_format(format: u32) -> &'static str {
 }
 
 /// # Safety
-/// The entry is of this library; so its attributes are there.
+/// The entry is of this library, and so has all attributes.
 unsafe fn entry(info: &fi_info) -> String {
-    // SAFETY: the caller vouches for the attributes and their strings.
+    // SAFETY: the caller guarantees that the attributes and their strings are valid.
     unsafe {
         let (domain, fabric) = (&*info.domain_attr, &*info.fabric_attr);
         let name =
