@@ -9,6 +9,7 @@
 //!
 //! `docs/adding.md` lists the steps that add a provider.
 
+#[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod fake_libfabric;
 pub mod template;

@@ -6,7 +6,7 @@
 //! probe program.
 //!
 //! The functions of the OpenSHMEM library are counted as they are installed (`budget/shmem_probe.c`). The
-//! other probes are in `pelago/examples/budget_probe.rs`, those over a network in `budget_probe_net.rs`
+//! other probes are in `budget/src/bin/probe.rs`, those over a network in `probe_net.rs`
 //! beside it. To add a probe, add a function there, which is then counted, and a row here, which limits it.
 
 mod tracer;
@@ -69,7 +69,7 @@ const SHMEM_BUDGETS: [Budget; 11] = [
 ];
 
 /// Between PEs of one node in a job of two nodes: the budgets are those of a job of one node; the probes are
-/// in `pelago/examples/budget_probe_nodes.rs`.
+/// in `budget/src/bin/probe_nodes.rs`.
 const NODES_BUDGETS: [Budget; 5] = [
     Budget { probe: "put_checked", instructions: 11, what: "put of one element, PE and index checked" },
     Budget { probe: "put_bound", instructions: 6, what: "put of one element through a handle bound to a PE" },
@@ -90,7 +90,7 @@ const SHMEM_NODES_BUDGETS: [Budget; 7] = [
 ];
 
 /// Over a network, at one PE that accesses its own memory through the provider `null` of the fake libfabric
-/// (`fabric-testkit/src/fake_libfabric/null.rs`); the probes are in `pelago/examples/budget_probe_net.rs`.
+/// (`fabric-testkit/src/fake_libfabric/null.rs`); the probes are in `budget/src/bin/probe_net.rs`.
 const NET_BUDGETS: [Budget; 6] = [
     Budget {
         probe: "put_net",
@@ -183,15 +183,16 @@ enum Verdict {
 /// array of objects `{name, counted, budget, verdict, what}`. Fails if a probe exceeds its budget or is
 /// missing.
 pub fn run(json: bool) -> Result<()> {
-    let built = build(&PROBES)?;
-    let (in_c, in_rust) = (shmem_probes()?, built.example("budget_probe")?);
+    let mut built = build(&PROBES)?;
+    built.0.extend(build(&FAKE_LIBFABRIC)?.0);
+    let (in_c, in_rust) = (shmem_probes()?, built.program("probe")?);
     let alone = |program: Command| tracer::count(program, DEADLINE_SECONDS);
     let mut rows = judge("", &BUDGETS, &alone(Command::new(in_rust))?);
     rows.extend(judge("", &SHMEM_BUDGETS, &alone(Command::new(&in_c))?));
-    rows.extend(judge("", &NET_BUDGETS, &alone(over_net(&built, &built.example("budget_probe_net")?)?)?));
+    rows.extend(judge("", &NET_BUDGETS, &alone(over_net(&built, &built.program("probe_net")?)?)?));
     let far = over_net(&built, &in_c)?;
     rows.extend(judge(" (far PE)", &SHMEM_NET_BUDGETS, &alone(far)?));
-    let (near, rust) = (" (two nodes)", built.example("budget_probe_nodes")?);
+    let (near, rust) = (" (two nodes)", built.program("probe_nodes")?);
     rows.extend(judge(near, &NODES_BUDGETS, &in_job(&built, &rust, false)?));
     rows.extend(judge(near, &SHMEM_NODES_BUDGETS, &in_job(&built, &in_c, false)?));
     let mut over_tcp = in_job(&built, &in_c, true)?;
@@ -209,21 +210,18 @@ pub fn run(json: bool) -> Result<()> {
     Ok(())
 }
 
-/// The packages and examples that the probes need, built in one call with the library that is installed: the
-/// dependencies then have the same features for all of them, and are compiled once.
-const PROBES: [&str; 12] = [
+/// The packages that the probes need, built in one call with the library that is installed: the dependencies
+/// then have the same features for all of them, and are compiled once.
+const PROBES: [&str; 5] =
+    ["--release", "--lib", "--bins", "--package=pelago-budget", "--package=pelago-shmem"];
+
+/// The fake libfabric, without the tests that its package has.
+const FAKE_LIBFABRIC: [&str; 5] = [
     "--release",
-    "--lib",
-    "--package=pelago",
-    "--package=pelago-fabric",
     "--package=pelago-fabric-testkit",
-    "--package=pelago-shmem",
-    "--package=pelago-boot",
-    "--example=budget_probe",
-    "--example=budget_probe_net",
-    "--example=budget_probe_nodes",
-    "--example=launch",
     "--example=fake_libfabric",
+    "--no-default-features",
+    "--features=encrypt",
 ];
 
 /// The messages of a cargo build, which name its outputs.
@@ -241,12 +239,13 @@ fn build(arguments: &[&str]) -> Result<Built> {
 }
 
 impl Built {
-    /// The path of the program of an example, or of its library.
-    fn example(&self, name: &str) -> Result<PathBuf> {
+    /// The path of a program, or of an example that is a library.
+    fn program(&self, name: &str) -> Result<PathBuf> {
+        let is_kind = |kind: &Value| kind == "example" || kind == "bin";
         let is_it =
-            |message: &&Value| message["target"]["name"] == name && message["target"]["kind"][0] == "example";
+            |message: &&Value| message["target"]["name"] == name && is_kind(&message["target"]["kind"][0]);
         let path = self.0.iter().find(is_it).and_then(|message| message["filenames"][0].as_str());
-        Ok(path.with_context(|| format!("cargo build named no file for the example `{name}`"))?.into())
+        Ok(path.with_context(|| format!("cargo build named no file for the program `{name}`"))?.into())
     }
 }
 
@@ -254,7 +253,7 @@ impl Built {
 fn over_net(built: &Built, program: &Path) -> Result<Command> {
     let mut program = Command::new(program);
     program.env("PELAGO_ROUTE", "net").env("PELAGO_FABRIC", "ofi");
-    program.env("PELAGO_OFI_LIBRARY", built.example("fake_libfabric")?).env("PELAGO_OFI_PROVIDER", "null");
+    program.env("PELAGO_OFI_LIBRARY", built.program("fake_libfabric")?).env("PELAGO_OFI_PROVIDER", "null");
     // Collectives would wait for data that never arrives.
     program.env("BUDGET_COLLECTIVES", "no");
     Ok(program)
@@ -265,7 +264,7 @@ fn over_net(built: &Built, program: &Path) -> Result<Command> {
 fn in_job(built: &Built, program: &Path, is_far: bool) -> Result<Vec<Count>> {
     let folder = metadata()?.target_directory.join("budget");
     let probes = folder.join(format!("probes-{}", std::process::id()));
-    let mut launcher = Command::new(built.example("launch")?);
+    let mut launcher = Command::new(built.program("launch")?);
     launcher.arg(JOB_PES).arg(program).env("PELAGO_FABRIC", "tcp");
     match is_far {
         // Without a progress thread, no thread sends the batch or receives an acknowledgement during a count.

@@ -1,13 +1,10 @@
 //! The functions whose instructions `cargo xtask budget` counts, between mapped PEs.
 
-#[path = "common/probe.rs"]
-mod probe;
-
 use pelago::am::{Am, Handler, HandlerLock, Handlers};
 use pelago::{
     AtomicOp, Atomics, Collective, Dimension, Indexed, On, ReduceOp, Strided, Symmetric, Team, World,
 };
-use probe::{Probe, probe, run};
+use pelago_budget::{Probe, probe, run};
 use std::hint::black_box;
 use std::ops::Range;
 

@@ -1,11 +1,8 @@
 //! The functions whose instructions `cargo xtask budget` counts over a net: one PE, which reaches its own
 //! memory through a library that looks like libfabric and does next to nothing.
 
-#[path = "common/probe.rs"]
-mod probe;
-
 use pelago::{ContextKind, Symmetric, View, World};
-use probe::{probe, run};
+use pelago_budget::{probe, run};
 use std::hint::black_box;
 
 #[inline(never)]
@@ -64,7 +61,7 @@ fn main() -> pelago::Result<()> {
             put_slice_net as _,
             Box::new(|| drop(black_box(put_slice_net)(&array, 0, &[1; 3]))),
         ),
-        // What was put before is complete after the first call, which is not counted.
+        // The first call, which is not counted, completes the puts before it.
         probe("quiet_net", quiet_net as _, Box::new(|| black_box(quiet_net)(&world))),
         // Alone, as all is quiet.
         probe("get_net", get_net as _, Box::new(|| drop(black_box(get_net)(&array, 0, 5)))),

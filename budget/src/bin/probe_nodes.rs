@@ -1,11 +1,8 @@
 //! The functions whose instructions `cargo xtask budget` counts in a job of two nodes, between PEs of the
 //! same node: they are to cost what they cost in a job of one.
 
-#[path = "common/probe.rs"]
-mod probe;
-
 use pelago::{On, Symmetric, World};
-use probe::{probe, run};
+use pelago_budget::{probe, run};
 use std::hint::black_box;
 
 #[inline(never)]

@@ -1,4 +1,4 @@
-//! What all programs have in common whose functions `cargo xtask budget` counts.
+//! The protocol of the programs whose functions `cargo xtask budget` counts.
 //!
 //! Invariant: the protocol is that of the xtask's tracer: print the probes, then run each once to warm up and
 //! once between two breakpoints. A program that is one PE of a job leaves them in a file, and waits until it
