@@ -46,6 +46,7 @@ impl<'a> Access<'a> {
     ///
     /// # Errors
     /// If there is no such PE or element, an exclusive phase has not ended here, or the job has failed.
+    #[inline]
     pub fn check(
         &self,
         operation: &'static str,
@@ -68,6 +69,7 @@ impl<'a> Access<'a> {
     ///
     /// # Errors
     /// If there is no such PE.
+    #[inline]
     pub fn check_pe(&self, operation: &'static str, pe: Pe) -> Result<()> {
         let (me, n_pes) = (self.world.my_pe(), self.region.len());
         match pe < n_pes {
@@ -80,6 +82,7 @@ impl<'a> Access<'a> {
     ///
     /// # Errors
     /// If it does.
+    #[inline]
     pub fn check_open(&self, operation: &'static str) -> Result<()> {
         match self.is_closed {
             true => Err(ErrorKind::ArrayClosed { me: self.world.my_pe(), operation }.into()),
@@ -88,6 +91,7 @@ impl<'a> Access<'a> {
     }
 
     /// The way to an offset of the memory of the PE with this rank, which exists.
+    #[inline]
     pub fn way(&self, operation: &'static str, rank: Rank, offset_bytes: usize) -> Way<'a> {
         assert!(rank < self.region.len(), "{operation}: callers check that there is a PE {rank}");
         // SAFETY: the rank was compared with the number of members above.
@@ -99,11 +103,13 @@ impl<'a> Access<'a> {
     }
 
     /// The endpoint for PEs that are not mapped.
+    #[inline]
     pub fn net_endpoint(&self) -> &'a Arc<Endpoint> {
         self.endpoint.unwrap_or_else(|| self.world.net_endpoint())
     }
 
     /// Where an offset of this memory lies in the region of a PE, in bytes.
+    #[inline]
     pub fn region_offset(&self, rank: Rank, offset_bytes: usize) -> usize {
         self.region.region_offset(rank, self.layout.offset_bytes() + offset_bytes)
     }
@@ -116,15 +122,64 @@ impl<'a> Access<'a> {
     }
 
     /// Counts a put, if operations are counted. A transfer in several pieces is one put.
+    #[inline]
     pub fn count_put(&self, bytes: usize) {
         let count = |c: &Counters| Counters { puts: c.puts + 1, put_bytes: c.put_bytes + bytes as u64, ..*c };
         self.world.tally.add(|counters| *counters = count(counters));
     }
 
     /// Counts a get, likewise.
+    #[inline]
     pub fn count_get(&self, bytes: usize) {
         let count = |c: &Counters| Counters { gets: c.gets + 1, get_bytes: c.get_bytes + bytes as u64, ..*c };
         self.world.tally.add(|counters| *counters = count(counters));
+    }
+
+    /// A put of elements of `element_bytes` bytes from element `index` on, with all checks; counted, and
+    /// started as [`put`](Access::put) does.
+    ///
+    /// # Errors
+    /// As [`check`](Access::check).
+    ///
+    /// # Safety
+    /// As [`put`](Access::put), for the source.
+    pub unsafe fn checked_put(
+        &self,
+        operation: &'static str,
+        rank: Rank,
+        elements @ (index, count, element_bytes): (usize, usize, usize),
+        source: *const u8,
+        counter: Option<&CompletionCounter>,
+    ) -> Result<()> {
+        self.check(operation, rank, elements)?;
+        let bytes = count * element_bytes;
+        self.count_put(bytes);
+        // SAFETY: PE and range were checked; the caller guarantees the source.
+        unsafe { self.put(operation, (rank, index * element_bytes), (source, bytes), counter) };
+        Ok(())
+    }
+
+    /// The same of a get.
+    ///
+    /// # Errors
+    /// As [`check`](Access::check).
+    ///
+    /// # Safety
+    /// As [`get`](Access::get), for the target.
+    pub unsafe fn checked_get(
+        &self,
+        operation: &'static str,
+        rank: Rank,
+        elements @ (index, count, element_bytes): (usize, usize, usize),
+        target: *mut u8,
+        counter: Option<&CompletionCounter>,
+    ) -> Result<()> {
+        self.check(operation, rank, elements)?;
+        let bytes = count * element_bytes;
+        self.count_get(bytes);
+        // SAFETY: PE and range were checked; the caller guarantees the target.
+        unsafe { self.get(operation, (rank, index * element_bytes), (target, bytes), counter) };
+        Ok(())
     }
 
     /// Starts a put; between PEs that map each other it is complete at return. The source is free at return
@@ -134,6 +189,7 @@ impl<'a> Access<'a> {
     /// # Safety
     /// The range lies in this memory on a PE of the region. The source is valid for reads, and stays
     /// unchanged until it is free.
+    #[inline]
     pub unsafe fn put(
         &self,
         operation: &'static str,
@@ -157,6 +213,7 @@ impl<'a> Access<'a> {
     /// # Safety
     /// The range lies in this memory on a PE of the region. The target is valid for writes, and no other code
     /// accesses it until the get is complete.
+    #[inline]
     pub unsafe fn get(
         &self,
         operation: &'static str,

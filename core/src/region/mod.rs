@@ -101,12 +101,9 @@ impl<'w> Allocation<'w> {
         bytes: usize,
         counter: Option<&CompletionCounter>,
     ) -> Result<()> {
-        let access = self.access();
-        access.check("put", rank, (offset_bytes, bytes, 1))?;
-        access.count_put(bytes);
-        // SAFETY: PE and range were checked; the caller guarantees the source.
-        unsafe { access.put("put", (rank, offset_bytes), (source, bytes), counter) };
-        Ok(())
+        let (access, elements) = (self.access(), (offset_bytes, bytes, 1));
+        // SAFETY: the caller guarantees the source.
+        unsafe { access.checked_put("put", rank, elements, source, counter) }
     }
 
     /// Reads `bytes` bytes from an offset of a PE's part to `target`. Without a counter the get is complete
@@ -124,12 +121,9 @@ impl<'w> Allocation<'w> {
         bytes: usize,
         counter: Option<&CompletionCounter>,
     ) -> Result<()> {
-        let access = self.access();
-        access.check("get", rank, (offset_bytes, bytes, 1))?;
-        access.count_get(bytes);
-        // SAFETY: PE and range were checked; the caller guarantees the target.
-        unsafe { access.get("get", (rank, offset_bytes), (target, bytes), counter) };
-        Ok(())
+        let (access, elements) = (self.access(), (offset_bytes, bytes, 1));
+        // SAFETY: the caller guarantees the target.
+        unsafe { access.checked_get("get", rank, elements, target, counter) }
     }
 
     /// Executes an atomic on the word at an offset of a PE's part, and returns its old value, with zeros in

@@ -176,11 +176,9 @@ impl<T: Element> View<'_, T> {
         source: &[T],
         counter: Option<&CompletionCounter>,
     ) -> Result<()> {
-        self.check(operation, pe, index, source.len())?;
-        self.count_put(source.len());
-        // SAFETY: PE and range were checked; the caller guarantees that the source stays unchanged.
-        unsafe { self.start_put(operation, pe, index, source, counter) };
-        Ok(())
+        let (elements, source) = ((index, source.len(), size_of::<T>()), source.as_ptr().cast());
+        // SAFETY: the caller guarantees that the source stays unchanged.
+        unsafe { self.access().checked_put(operation, pe, elements, source, counter) }
     }
 
     /// Starts a get with all checks; every form of a get uses this function. Over the network, a get with a
@@ -229,12 +227,9 @@ impl<T: Element> View<'_, T> {
                 return Ok(());
             }
         }
-        self.check(operation, pe, index, target.len())?;
-        self.count_get(target.len());
-        // SAFETY: PE and range were checked; the caller guarantees that the target is valid until the get is
-        // complete.
-        unsafe { self.start_get(operation, pe, index, target, counter) };
-        Ok(())
+        let (elements, target) = ((index, target.len(), size_of::<T>()), target.as_mut_ptr().cast());
+        // SAFETY: the caller guarantees that the target is valid until the get is complete.
+        unsafe { self.access().checked_get(operation, pe, elements, target, counter) }
     }
 
     /// Gets one element over the network.
