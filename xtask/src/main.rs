@@ -96,7 +96,7 @@ enum Command {
         #[arg(long)]
         folder: Option<PathBuf>,
     },
-    /// Measure Pelago beside other libraries on this machine, in alternating runs
+    /// Compare Pelago with other libraries on this machine, in alternating runs
     #[command(disable_help_flag = true)]
     Compare {
         /// Options of the comparison; --help lists them

@@ -27,7 +27,7 @@ pub struct Compare {
     /// Number of rounds; in each, every side runs every row
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Run everything beside a process that computes
+    /// Run everything next to a process that computes
     #[arg(long)]
     busy: bool,
     /// Let Open MPI yield its core while it waits (mpi_yield_when_idle); by default it does not

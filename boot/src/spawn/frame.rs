@@ -67,7 +67,7 @@ pub(super) enum Frame {
     /// To the launcher: the process was killed by this signal.
     Killed(usize, i32),
     /// To the agent: asks for the state of the process. To the launcher: the state, as the number of a
-    /// [`ProcessState`].
+    /// [`ProcessState`](crate::ProcessState).
     State(usize, u8),
     /// To the agent: forward only the present contents of the output pipes of the process.
     Finish(usize),

@@ -53,7 +53,7 @@ enum Ending {
     Killed(Instant),
 }
 
-/// A job under way.
+/// A running job.
 pub(super) struct Supervisor<'a> {
     spec: &'a JobSpec,
     plan: Plan,

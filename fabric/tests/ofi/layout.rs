@@ -107,7 +107,7 @@ fn program() -> String {
     text
 }
 
-/// What the headers say, by name.
+/// The values from the headers, by name.
 fn headers() -> HashMap<String, Vec<u64>> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (source, binary) = (folder.join("ofi_layout.c"), folder.join("ofi_layout"));

@@ -209,7 +209,8 @@ mod installed {
                 assert_eq!(offer.provider, "tcp;ofi_rxm");
                 assert_eq!(offer.data_progress == FI_PROGRESS_MANUAL, is_served, "{}", offer.text());
                 assert_eq!(offer.caps & FI_ATOMIC == 0, is_served, "{}", offer.text());
-                // What lets a signal leave right behind its data: no order is kept where there are atomics.
+                // The orders that allow a signal to be sent directly behind its data: an offer with atomics
+                // guarantees no order.
                 let orders = FI_ORDER_SAW | FI_ORDER_WAW;
                 let kept = if is_served { (orders, offer.transfer_bytes) } else { (FI_ORDER_NONE, 0) };
                 assert_eq!((offer.msg_order & orders, offer.ordered_put_bytes), kept, "{}", offer.text());

@@ -1,5 +1,5 @@
-//! libfabric: opening it, and its binding against the headers (full tier). What goes on over it is tested by
-//! the crate `pelago-fabric-testkit`, over a fake libfabric.
+//! libfabric: opening it, and its binding against the headers (full tier). The crate `pelago-fabric-testkit`
+//! tests the provider over a fake libfabric.
 
 #[cfg(feature = "full")]
 mod layout;

@@ -1,5 +1,5 @@
-//! What is particular to shared memory and to the simulated network. The rules that all providers keep are
-//! tested by the crate `pelago-fabric-testkit`.
+//! Tests that are specific to shared memory and to the simulated network. The crate `pelago-fabric-testkit`
+//! tests the rules for all providers.
 
 mod shm;
 mod sim;

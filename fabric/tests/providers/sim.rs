@@ -1,7 +1,7 @@
-//! What only a simulated network promises: runs that repeat, virtual time by formula, named deadlocks,
+//! Features of the simulated network alone: reproducible runs, virtual time by formula, named deadlocks,
 //! losses.
 //!
-//! Each PE is a thread; memory is atomics, so that tests may look at it while others run.
+//! Each PE is a thread; memory consists of atomics, so that tests may read it while other PEs run.
 
 use pelago_fabric::sim::{Loss, Sim, SimParams};
 use pelago_fabric::sync::{AtomicU64, Ordering};

@@ -2,8 +2,8 @@
 //! without.
 //!
 //! Invariant: a round uses one slot of the arrays, or writes one of a series of values, and between two
-//! barriers (a *batch*) each slot and each value is used once: so the rounds of a batch run into each
-//! other, with no order but that of the test itself.
+//! barriers (a *batch*) each slot and each value is used once. So the rounds of a batch may overlap, and only
+//! the operations of the test order them.
 
 use pelago::sim::SimParams;
 use pelago::{Spmd, World};
