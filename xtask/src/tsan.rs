@@ -70,7 +70,16 @@ pub fn run() -> Result<()> {
 
 fn run_tests(folder: &Path, wraps: &[String], options: &str) -> Result<()> {
     let mut command = cargo(folder, wraps);
-    command.args(["test", "--no-fail-fast", "--target", TARGET, "-p", "pelago", "--features", OPTIONAL]);
+    command.args([
+        "test",
+        "--no-fail-fast",
+        "--target",
+        TARGET,
+        "-p",
+        "pelago-tests",
+        "--features",
+        OPTIONAL,
+    ]);
     command.args(["--test", "operations", "--test", "teams", "--test", "jobs"]);
     // Captured output is written under a lock of the standard library that is not instrumented.
     command.args(["--", "--test-threads=1", "--nocapture"]).args(MODULES);

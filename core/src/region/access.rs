@@ -47,7 +47,25 @@ impl<'a> Access<'a> {
     /// # Errors
     /// If there is no such PE or element, an exclusive phase has not ended here, or the job has failed.
     #[inline]
-    pub fn check(
+    pub fn check(&self, operation: &'static str, pe: Pe, elements: (usize, usize, usize)) -> Result<()> {
+        if self.is_sound(pe, elements) { Ok(()) } else { self.refuse(operation, pe, elements) }
+    }
+
+    /// Whether a check would find no error.
+    #[inline(always)]
+    fn is_sound(&self, pe: Pe, (index, count, element_bytes): (usize, usize, usize)) -> bool {
+        let len = self.layout.len / element_bytes.max(1);
+        pe < self.region.len()
+            && count <= len
+            && index <= len - count
+            && !self.is_closed
+            && !self.world.memory.header().failure.is_recorded()
+    }
+
+    /// The error of a check, if there is one.
+    #[cold]
+    #[inline(never)]
+    fn refuse(
         &self,
         operation: &'static str,
         pe: Pe,
@@ -95,6 +113,14 @@ impl<'a> Access<'a> {
     pub fn way(&self, operation: &'static str, rank: Rank, offset_bytes: usize) -> Way<'a> {
         assert!(rank < self.region.len(), "{operation}: callers check that there is a PE {rank}");
         // SAFETY: the rank was compared with the number of members above.
+        unsafe { self.way_to(operation, rank, offset_bytes) }
+    }
+
+    /// # Safety
+    /// The region has a PE with this rank.
+    #[inline(always)]
+    unsafe fn way_to(&self, operation: &'static str, rank: Rank, offset_bytes: usize) -> Way<'a> {
+        // SAFETY: the caller guarantees the rank.
         if let Some(part) = unsafe { self.layout.mapped(rank) } {
             return Way::Mapped(part);
         }
@@ -197,7 +223,8 @@ impl<'a> Access<'a> {
         (source, bytes): (*const u8, usize),
         counter: Option<&CompletionCounter>,
     ) {
-        match self.way(operation, rank, offset_bytes) {
+        // SAFETY: the caller guarantees the rank.
+        match unsafe { self.way_to(operation, rank, offset_bytes) } {
             // SAFETY: the caller guarantees range and source.
             Way::Mapped(part) => unsafe { part.write(offset_bytes, slice::from_raw_parts(source, bytes)) },
             // SAFETY: the caller guarantees range and source.
@@ -221,7 +248,8 @@ impl<'a> Access<'a> {
         (target, bytes): (*mut u8, usize),
         counter: Option<&CompletionCounter>,
     ) {
-        match self.way(operation, rank, offset_bytes) {
+        // SAFETY: the caller guarantees the rank.
+        match unsafe { self.way_to(operation, rank, offset_bytes) } {
             // SAFETY: the caller guarantees range and target.
             Way::Mapped(part) => unsafe {
                 part.read(offset_bytes, slice::from_raw_parts_mut(target, bytes));

@@ -1,4 +1,4 @@
-//! What `PELAGO_CHECK=on` finds: `c/checks.c`; and that programs without mistakes pass under it.
+//! The mistakes that `PELAGO_CHECK=on` finds, in `c/checks.c`; programs without mistakes pass under it.
 
 use crate::common::{ROUTES, c_file, c_program, run, run_with};
 

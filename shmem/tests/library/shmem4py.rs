@@ -84,7 +84,7 @@ fn build(home: &Path, place: &Place) {
     pip(&[&["install"], alone.as_slice(), &[place.source.to_str().unwrap()]].concat());
 }
 
-/// Python on so many PEs, in the folder of the package's tests.
+/// Python on `n` PEs, in the folder of the package's tests.
 fn python(n: usize, words: &[&str], variables: &[(&str, &str)]) -> Ended {
     let place = built();
     let mut command = Command::new(installed().join("bin/pelago"));

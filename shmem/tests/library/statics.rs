@@ -62,7 +62,7 @@ fn with_the_library_in_the_program() {
 fn in_cxx() {
     let text = "#include <iostream>\n#define main c_main\n#include \"statics.c\"\n#undef main\n\
         int main(int n, char **words) { std::cout << \"\"; return c_main(n, words); }\n";
-    // What C++ asks for beyond C is not the matter here.
+    // The further requirements of C++ are not tested here.
     run_pairs(&cxx_program(text, &["-Wno-pedantic"]));
 }
 

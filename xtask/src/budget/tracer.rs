@@ -359,7 +359,7 @@ mod tests {
     /// Counts the probes of the example `counted`, which violates the protocol as `behaviour` says.
     fn counted(behaviour: &[&str], deadline_seconds: u32) -> Result<Vec<Count>> {
         static PROGRAM: LazyLock<PathBuf> = LazyLock::new(|| {
-            build(&["--package=xtask", "--example=counted"]).unwrap().example("counted").unwrap()
+            build(&["--package=xtask", "--example=counted"]).unwrap().program("counted").unwrap()
         });
         let mut program = Command::new(&*PROGRAM);
         program.args(behaviour);

@@ -14,7 +14,7 @@ const LAYERS: [&[&str]; 7] = [
     &["pelago-fabric-testkit"],
     &["pelago-core"],
     &["pelago"],
-    &["pelago-apps", "pelago-budget", "pelago-shmem"],
+    &["pelago-apps", "pelago-budget", "pelago-shmem", "pelago-tests"],
     &["pelago-bench"],
     &["pelago-cli"],
 ];

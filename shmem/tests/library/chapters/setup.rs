@@ -2,7 +2,7 @@
 
 use crate::common::{c_file, c_program, run, run_with};
 
-/// Runs `ends.c`; it must end well and say nothing, but for what the library says in words.
+/// Runs `ends.c`; it must end well and say nothing, apart from error messages of the library.
 #[track_caller]
 fn ends_well(how: &str, n_pes: usize) {
     let program = c_file("ends", &["-lpthread"]);

@@ -1,4 +1,4 @@
-//! What the installed headers say, read from their text.
+//! The declarations of the installed headers, read from their text.
 //!
 //! Invariant: a prototype is one line that ends in `);`, a generic name one macro with `...`: so the headers
 //! are written.
@@ -12,7 +12,7 @@ use super::installed;
 pub struct Prototype {
     pub result: String,
     pub name: String,
-    /// What stands between the parentheses.
+    /// The text between the parentheses.
     pub arguments: String,
 }
 

@@ -25,7 +25,7 @@ use rustix::process::{Pid, Signal, kill_process};
 pub const LIMIT: Duration = Duration::from_secs(180);
 /// The longest wait inside a program for another PE, in seconds, unless the environment says otherwise.
 const WAIT_LIMIT_SECONDS: &str = "30";
-/// What C programs are compiled with: they are correct without a warning.
+/// The flags for C programs, which compile without a warning.
 const C_FLAGS: [&str; 6] = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-g"];
 /// The same for C++.
 const CXX_FLAGS: [&str; 6] = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-O1", "-g"];
@@ -60,7 +60,7 @@ pub fn uses_network(variables: &[(&str, &str)]) -> bool {
 /// A program that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// What was run, for messages.
+    /// The command that was run, for messages.
     pub line: String,
     /// Its exit status.
     pub status: i32,
@@ -107,7 +107,7 @@ pub fn installed() -> &'static Path {
     })
 }
 
-/// What a command of `cargo xtask` prints. It is built where this test was.
+/// The output of a command of `cargo xtask`, which is built where this test was.
 pub fn xtask(arguments: &[&str]) -> String {
     let mut command = Command::new(env!("CARGO"));
     command.args(["run", "--quiet", "--package", "xtask", "--"]).args(arguments);
@@ -158,7 +158,7 @@ pub fn cxx_program(text: &str, flags: &[&str]) -> PathBuf {
     compiled("oshc++", &written(text, "cpp"), &[&CXX_FLAGS, flags].concat())
 }
 
-/// What `wrapper` makes of a file; made again only if something has changed that it is made from.
+/// The program that `wrapper` makes of a file. It is made again only if one of its inputs has changed.
 #[track_caller]
 pub fn compiled(wrapper: &str, file: &Path, flags: &[&str]) -> PathBuf {
     let prefix = installed();
@@ -296,7 +296,7 @@ fn source(name: &str, extension: &str) -> PathBuf {
     c_folder().join(name).with_extension(extension)
 }
 
-/// What programs of the folder `c` include.
+/// The headers that programs of the folder `c` include.
 fn headers() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(c_folder()) else { return Vec::new() };
     let paths = entries.map(|entry| entry.unwrap().path());

@@ -11,7 +11,7 @@ use std::process::Command;
 use crate::common::header::{Generic, Prototype, generics, prototypes};
 use crate::common::{c_program, cxx_program, end_of, folder, installed, run};
 
-/// What each program is compiled with, in each language.
+/// The flags for each program, in each language.
 const PEDANTIC: [&str; 2] = ["-pedantic", "-O0"];
 
 /// Names of types in the names of functions, and which of them are one type of C where `long` has 64 bits.
@@ -196,7 +196,8 @@ fn generic_names_choose_by_type_in_cxx() {
     }
 }
 
-/// What generated calls leave out: arrays, values of other types, calls in calls, handles of several kinds.
+/// Uses that the generated calls do not have: arrays, values of other types, calls in calls, handles of
+/// several kinds.
 const USES: &str = r#"
 #include <shmem.h>
 

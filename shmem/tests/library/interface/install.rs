@@ -1,4 +1,4 @@
-//! What is installed: the files, the wrappers and the launchers, as their users meet them.
+//! The installed files, wrappers and launchers, as users find them.
 
 use std::collections::BTreeSet;
 use std::fs;

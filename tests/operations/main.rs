@@ -2,8 +2,7 @@
 //! bodies that run on every kind of job, and the litmus tests.
 
 #[macro_use]
-#[path = "../common/mod.rs"]
-mod common;
+extern crate pelago_tests as common;
 
 mod alloc;
 mod amo;

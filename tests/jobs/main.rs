@@ -2,8 +2,7 @@
 //! not compile.
 
 #[macro_use]
-#[path = "../common/mod.rs"]
-mod common;
+extern crate pelago_tests as common;
 
 mod failures;
 mod faults;

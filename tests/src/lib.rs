@@ -38,7 +38,7 @@ macro_rules! everywhere {
 
             #[test]
             fn threads_of_processes() {
-                let each = $crate::common::pes_per_process($n_pes);
+                let each = $crate::pes_per_process($n_pes);
                 let threads = [("PELAGO_PES_PER_PROCESS", &*each)];
                 let report = pelago::try_processes!($n_pes, threads, BODY);
                 pelago::testing::expect_success(&report);
@@ -47,8 +47,8 @@ macro_rules! everywhere {
             #[cfg(feature = "full")]
             #[test]
             fn threads_of_nodes() {
-                let each = $crate::common::pes_per_process($n_pes);
-                let [nodes, fabric] = $crate::common::NODES_OVER_LIBFABRIC;
+                let each = $crate::pes_per_process($n_pes);
+                let [nodes, fabric] = $crate::NODES_OVER_LIBFABRIC;
                 let nodes = [("PELAGO_PES_PER_PROCESS", &*each), nodes, fabric];
                 let report = pelago::try_processes!($n_pes, nodes, BODY);
                 pelago::testing::expect_success(&report);
@@ -63,8 +63,8 @@ macro_rules! everywhere {
             #[test]
             fn fake_libfabric() {
                 let one_process = $n_pes.to_string();
-                for provider in $crate::common::FAKE_PROVIDERS {
-                    let settings = $crate::common::over_fake_libfabric(&one_process, provider);
+                for provider in $crate::FAKE_PROVIDERS {
+                    let settings = $crate::over_fake_libfabric(&one_process, provider);
                     let report = pelago::try_processes!($n_pes, settings, BODY);
                     pelago::testing::expect_success(&report);
                 }
@@ -72,8 +72,8 @@ macro_rules! everywhere {
 
             #[test]
             fn tcp() {
-                let each = $crate::common::pes_per_process($n_pes);
-                for way in $crate::common::ways_over_tcp(&each) {
+                let each = $crate::pes_per_process($n_pes);
+                for way in $crate::ways_over_tcp(&each) {
                     let report = pelago::try_processes!($n_pes, way, BODY);
                     pelago::testing::expect_success(&report);
                 }
@@ -90,18 +90,18 @@ macro_rules! everywhere {
             #[cfg(feature = "full")]
             #[test]
             fn nodes() {
-                let report = pelago::try_processes!($n_pes, $crate::common::NODES_OVER_LIBFABRIC, BODY);
+                let report = pelago::try_processes!($n_pes, $crate::NODES_OVER_LIBFABRIC, BODY);
                 pelago::testing::expect_success(&report);
             }
 
             #[test]
             fn sim() {
-                $crate::common::over_seeds($n_pes, BODY);
+                $crate::over_seeds($n_pes, BODY);
             }
 
             #[test]
             fn hybrid() {
-                $crate::common::over_nodes($n_pes, BODY);
+                $crate::over_nodes($n_pes, BODY);
             }
         })+
     };

@@ -20,7 +20,7 @@ fn stay_away() -> ! {
 fn assert_place(report: &JobReport, awaited: &str) {
     let [failure] = &report.failures[..] else { panic!("not one failure: {report:#?}") };
     assert_eq!(failure.pe, Some(1), "{report:#?}");
-    let is_of_program = failure.text.contains("pelago/tests/jobs/places.rs:");
+    let is_of_program = failure.text.contains("tests/jobs/places.rs:");
     assert!(is_of_program && failure.text.contains(awaited), "not a wait for {awaited}: {}", failure.text);
 }
 

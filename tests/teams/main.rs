@@ -2,8 +2,7 @@
 //! built on them.
 
 #[macro_use]
-#[path = "../common/mod.rs"]
-mod common;
+extern crate pelago_tests as common;
 
 mod agreement;
 mod am;
