@@ -160,7 +160,7 @@ pub fn run_simulated(n_pes: usize, body: Body) {
             let test = std::thread::current().name().unwrap_or("").to_owned();
             panic!(
                 "on the simulated network of seed {seed} a forbidden outcome is seen, {first}\nrepeat with \
-                 {SEED_VARIABLE}={seed} cargo test -p pelago --test operations -- --exact {test}"
+                 {SEED_VARIABLE}={seed} cargo test -p pelago-tests --test operations -- --exact {test}"
             );
         }
     }
