@@ -1,7 +1,7 @@
 //! An endpoint of active messages: handlers of a team, and requests to its members.
 //!
-//! Invariant: the members have registered the same handlers, as far as their names tell. After
-//! [`close`](AmEndpoint::close) no handler of the endpoint runs any more.
+//! Invariant: the members have registered the same handlers, as far as their names tell. When the endpoint is
+//! dropped, none of its handlers runs any more.
 
 use super::Handler;
 use super::messaging::Messaging;

@@ -215,7 +215,7 @@ int main(void)
     shmem_put(usual, box, array, 1, right);
     shmem_put(SHMEM_CTX_DEFAULT, box, here, sizeof here / sizeof *here, right);
     shmem_p(box + 1, 'x', right);
-    shmem_p(usual, &box[1], shmem_g(box + 2, me) - shmem_g(usual, box + 2, me), right);
+    shmem_p(usual, &box[1], shmem_g(array + 2, me) - shmem_g(usual, array + 2, me), right);
     (void) watched;
     uint64_t *signals = (uint64_t *) shmem_calloc(1, sizeof *signals);
     shmem_signal_add(signals, 1, right);
