@@ -86,7 +86,6 @@ mod tests {
             ("pelago-fabric", "pelago-fabric-testkit"),
             ("pelago-fabric-testkit", "pelago"),
             ("pelago-core", "pelago"),
-            ("pelago-core", "pelago-derive"),
             ("pelago", "pelago-apps"),
             ("pelago-apps", "pelago-cli"),
             ("pelago-apps", "pelago-bench"),

@@ -221,6 +221,7 @@ mod tests {
             ("core/src/base/mod.rs", ""),
             ("core/src/job/mod.rs", "use crate::wait::Engine;"),
             ("core/src/coll/mod.rs", "use crate::world::World;"),
+            ("core/src/world.rs", ""),
             ("pelago/src/world.rs", "use crate::job::Job;"),
             ("shmem/src/handles.rs", "use crate::{base, library};"),
             ("shmem/src/library.rs", "use crate::base::Call;"),
