@@ -9,7 +9,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { BLOCKS = 15, WINDOW = 16, BYTES_MAX = 1 << 20 };
+#ifndef BLOCKS
+#define BLOCKS 15
+#endif
+
+enum { WINDOW = 16, BYTES_MAX = 1 << 20 };
 
 enum operation { BARRIER, BROADCAST, ALL_REDUCE, ALL_TO_ALL, ALL_GATHER, COLLECTIVES };
 static const char *const COLLECTIVE_NAMES[COLLECTIVES] = {
@@ -49,10 +53,14 @@ static int ascending(const void *left, const void *right)
 
 static void print(const char *name, size_t bytes, double *times)
 {
+    double sum = 0;
+    for (int block = 0; block < BLOCKS; block++) {
+        sum += times[block];
+    }
     qsort(times, BLOCKS, sizeof *times, ascending);
     if (rank == 0) {
-        printf("{\"bench\":\"net\",\"operation\":\"%s\",\"bytes\":%zu,\"min\":%.1f,\"median\":%.1f}\n", name,
-               bytes, times[0], times[BLOCKS / 2]);
+        printf("{\"bench\":\"net\",\"operation\":\"%s\",\"bytes\":%zu,\"min\":%.1f,\"median\":%.1f,\"mean\":%.1f}\n",
+               name, bytes, times[0], times[BLOCKS / 2], sum / BLOCKS);
         fflush(stdout);
     }
 }

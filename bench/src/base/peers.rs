@@ -217,6 +217,9 @@ pub struct Printed {
     pub median: f64,
     #[serde(default)]
     max: f64,
+    /// The mean of all blocks, if the line has it.
+    #[serde(default)]
+    pub mean: f64,
 }
 
 impl Printed {

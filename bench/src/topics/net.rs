@@ -54,7 +54,11 @@ impl Compare {
         // UCX cannot distinguish the simulated nodes, and the socket program has one process per node.
         sides.extend(self.against.iter().filter(|&&side| self.ppn == 1 || side != Side::Mpich));
         sides.extend((self.ppn == 1).then_some(Side::Socket));
-        let figure_ns = |printed: &Printed| printed.figure_ns(pes, cores);
+        // The shortest block next to a process that computes is one during which that process did not run.
+        let figure_ns = |printed: &Printed| match self.busy {
+            true => printed.mean,
+            false => printed.figure_ns(pes, cores),
+        };
         let run = |side, _: &str| Printed::of(&mut programs.command(side, self)?);
         let collected = rounds::measure("", self.rounds, &sides, &["all rows"], figure_ns, run)?;
         let rows = by_operation(collected.rows(pes));
@@ -73,7 +77,7 @@ fn by_operation(mut rows: Vec<Row>) -> Vec<Row> {
 
 fn heading(args: &Compare) -> String {
     let [first, second] = &args.netns;
-    let beside = if args.busy { ", beside a process that computes" } else { "" };
+    let beside = if args.busy { ", beside a process that computes (means of all blocks)" } else { "" };
     let waiting = if args.r#yield { "yields" } else { "spins" };
     format!(
         "{} a node, in the network namespaces {first} and {second}, not bound{beside}.\n\
@@ -131,9 +135,11 @@ fn file(folder: &Path, side: Side) -> PathBuf {
 impl Programs {
     fn build(args: &Compare) -> Result<Programs> {
         let prefix = peers::install("pelago")?;
-        peers::compile(&prefix.join("bin/oshcc"), "net_shmem.c", Side::Pelago.name(), &[])?;
-        peers::compile(Path::new("gcc"), "net_raw.c", Side::Socket.name(), &[])?;
-        args.against.iter().try_for_each(|side| peers::compile_by(*side, "net_mpi.c", &[]).map(drop))?;
+        // A mean next to a process that computes needs blocks from many time slices.
+        let flags: &[&str] = if args.busy { &["-DBLOCKS=60"] } else { &[] };
+        peers::compile(&prefix.join("bin/oshcc"), "net_shmem.c", Side::Pelago.name(), flags)?;
+        peers::compile(Path::new("gcc"), "net_raw.c", Side::Socket.name(), flags)?;
+        args.against.iter().try_for_each(|side| peers::compile_by(*side, "net_mpi.c", flags).map(drop))?;
         let hosts = hosts::pair(&args.netns)?;
         Ok(Programs { pelago: prefix.join("bin/pelago"), folder: peers::folder()?, hosts })
     }

@@ -20,7 +20,8 @@ use pelago_fabric::{
     Amo, Atomic, AtomicKind, Completion, Completions, Event, FabricResult, Get, Key, Limits, Net, NetInject,
     Provider, Remote, Status, Token, WaitDescriptor,
 };
-use std::sync::{Arc, Mutex, MutexGuard};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 /// The key under which every PE registers its heap.
@@ -55,6 +56,8 @@ pub struct Endpoint {
     /// The number of threads that wait for quiet.
     quieting: AtomicU32,
     is_shut: AtomicBool,
+    /// The wait descriptor of the threads that wait, once one has blocked.
+    own_descriptor: OnceLock<Option<WaitDescriptor>>,
 }
 
 /// Raises a count by one for as long as it lives.
@@ -131,6 +134,7 @@ impl Endpoint {
             waiters: AtomicU32::new(0),
             quieting: AtomicU32::new(0),
             is_shut: AtomicBool::new(false),
+            own_descriptor: OnceLock::new(),
         }
     }
 
@@ -227,6 +231,18 @@ impl Endpoint {
     /// Whether other PEs' puts and gets wait until a thread here calls the provider.
     pub fn is_urgent(&self) -> bool {
         self.wait_descriptor().is_some_and(|bell| bell.is_urgent)
+    }
+
+    /// Blocks until there may be something to do here, but no longer than `bound`.
+    pub fn block(&self, bound: Duration) {
+        let Some(own) = self.own_descriptor.get_or_init(|| self.wait_descriptor()) else {
+            return rustix::thread::sched_yield();
+        };
+        if self.may_sleep() {
+            let bound = Timespec { tv_sec: bound.as_secs() as i64, tv_nsec: bound.subsec_nanos().into() };
+            // The result does not matter, because the caller checks again.
+            let _ = poll(&mut [PollFd::new(&own.descriptor, PollFlags::IN)], Some(&bound));
+        }
     }
 
     /// Whether a thread may sleep until the doorbell rings.

@@ -19,7 +19,7 @@ use crate::Pe;
 use pelago_boot::cpus;
 use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The shortest time between two searches for PEs on the same core, and the longest. It doubles with each
 /// search that finds none.
@@ -38,10 +38,17 @@ pub struct Affinity {
     pause_nanoseconds: AtomicU64,
     /// The number of further waits that treat the core as shared with other threads.
     shared_waits: AtomicU32,
+    /// The time until which this PE blocks instead of yielding, in nanoseconds since the world was joined.
+    blocks_until_nanoseconds: AtomicU64,
 }
 
 /// The number of waits that rely on the last finding that the core is shared.
 const SHARED_WAITS: u32 = 64;
+
+/// A yield that takes longer has given the core to a process that computes, for a time slice.
+const LONG_YIELD: Duration = Duration::from_micros(600);
+/// The time for which a PE blocks instead of yielding after a long yield, as a multiple of its duration.
+const BLOCKS_AFTER_LONG_YIELD: u32 = 50;
 
 /// How a wait treats the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +72,23 @@ impl Affinity {
                 Core::Shared
             }
         }
+    }
+
+    /// Whether this PE is to block instead of yielding, because a yield has recently cost it a time slice.
+    /// `joined_at` is the time at which the world was joined.
+    pub fn blocks(&self, joined_at: Instant) -> bool {
+        let until = self.blocks_until_nanoseconds.load(Ordering::Relaxed);
+        until != 0 && (joined_at.elapsed().as_nanos() as u64) < until
+    }
+
+    /// Records a yield that took `took`. It is for a PE that is alone on its node, which no other PE there
+    /// waits for.
+    pub fn note_yield(&self, joined_at: Instant, took: Duration) {
+        let until = match took > LONG_YIELD {
+            true => (joined_at.elapsed() + BLOCKS_AFTER_LONG_YIELD * took).as_nanos() as u64,
+            false => 0,
+        };
+        self.blocks_until_nanoseconds.store(until, Ordering::Relaxed);
     }
 
     /// Records whether another thread ran on the core after this PE yielded it.
@@ -191,6 +215,20 @@ mod tests {
         assert_eq!((shared, affinity.core()), (SHARED_WAITS as usize - 1, Core::Doubtful));
         affinity.note_shared(false);
         assert_eq!(affinity.core(), Core::Own);
+    }
+
+    #[test]
+    fn a_pe_blocks_for_a_while_after_a_yield_that_cost_a_time_slice() {
+        let (affinity, joined_at) = (Affinity::default(), Instant::now());
+        affinity.note_yield(joined_at, LONG_YIELD);
+        assert!(!affinity.blocks(joined_at));
+        let hour = Duration::from_secs(3600);
+        affinity.note_yield(joined_at, hour);
+        assert!(affinity.blocks(joined_at));
+        let until = affinity.blocks_until_nanoseconds.load(Ordering::Relaxed);
+        assert_eq!(until / (BLOCKS_AFTER_LONG_YIELD as u64 * hour.as_nanos() as u64), 1);
+        affinity.note_yield(joined_at, Duration::ZERO);
+        assert!(!affinity.blocks(joined_at));
     }
 
     #[test]

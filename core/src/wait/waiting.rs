@@ -224,16 +224,33 @@ impl Engine {
                 }
                 continue;
             }
-            let start = Instant::now();
-            net.rest(SLEEP_BOUND);
-            let is_shared = rests.rested(looks, start.elapsed());
-            self.affinity.note_shared(is_shared);
-            if is_shared {
+            if self.rest(net, &mut rests, looks) {
                 between = 0;
-                self.affinity.leave_shared_core(self);
             }
             is_fresh = true;
         }
+    }
+
+    /// Lets other threads have the core, and plans the next rest. Returns whether another thread has used it.
+    fn rest(&self, net: &Endpoint, rests: &mut Rests, looks: u32) -> bool {
+        // A yield would give the core to another process for a time slice. A thread that blocks is moved to
+        // an idle core, or gets this one back, when a message arrives.
+        if self.affinity.blocks(self.joined_at) {
+            net.block(SLEEP_BOUND);
+            return false;
+        }
+        let start = Instant::now();
+        net.rest(SLEEP_BOUND);
+        let took = start.elapsed();
+        if net.moves_by_itself() && self.memory.blocks().len() == 1 {
+            self.affinity.note_yield(self.joined_at, took);
+        }
+        let is_shared = rests.rested(looks, took);
+        self.affinity.note_shared(is_shared);
+        if is_shared {
+            self.affinity.leave_shared_core(self);
+        }
+        is_shared
     }
 
     /// Sleeps while no message arrives, no operation is outstanding and a service thread watches the network.
