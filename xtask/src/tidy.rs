@@ -128,7 +128,10 @@ mod tests {
             Source::new("pelago/src/b.rs", bare),
             Source::new("pelago/src/c.rs", put_off),
             Source::new("pelago/src/d.rs", imports),
-            Source::new("core/src/base/e.rs", "//! E of so many.\nuse crate::f::F;\n"),
+            Source::new(
+                "core/src/base/e.rs",
+                "//! This comment has the refused phrase `so many`.\nuse crate::f::F;\n",
+            ),
             Source::new("core/src/f.rs", "//! F.\nuse crate::base::E;\n"),
         ];
         let paths: Vec<_> = (0..26).map(|i| format!("boot/src/a{i}_old.rs")).collect();

@@ -10,9 +10,9 @@ use crate::workspace::Package;
 
 /// The layers from the ground up; crates of one layer do not depend on each other.
 const LAYERS: [&[&str]; 7] = [
-    &["pelago-boot", "pelago-derive", "pelago-fabric", "pelago-schedule", "xtask"],
+    &["pelago-boot", "pelago-fabric", "pelago-schedule", "xtask"],
     &["pelago-fabric-testkit"],
-    &["pelago-core"],
+    &["pelago-core", "pelago-derive"],
     &["pelago"],
     &["pelago-apps", "pelago-budget", "pelago-shmem", "pelago-tests"],
     &["pelago-bench"],
@@ -86,6 +86,7 @@ mod tests {
             ("pelago-fabric", "pelago-fabric-testkit"),
             ("pelago-fabric-testkit", "pelago"),
             ("pelago-core", "pelago"),
+            ("pelago-core", "pelago-derive"),
             ("pelago", "pelago-apps"),
             ("pelago-apps", "pelago-cli"),
             ("pelago-apps", "pelago-bench"),
