@@ -218,8 +218,7 @@ pub struct Printed {
     #[serde(default)]
     max: f64,
     /// The mean of all blocks, if the line has it.
-    #[serde(default)]
-    pub mean: f64,
+    pub mean: Option<f64>,
 }
 
 impl Printed {
@@ -237,7 +236,9 @@ impl Printed {
             (printed.min, printed.median) = (work / printed.max, work / printed.median);
         }
         let Printed { min, median, .. } = printed;
-        ensure!(0.0 < min && min <= median && median.is_finite(), "not the figures of blocks: {line:?}");
+        let is_mean = |mean: f64| min <= mean && mean.is_finite();
+        let is_valid = 0.0 < min && min <= median && median.is_finite() && printed.mean.is_none_or(is_mean);
+        ensure!(is_valid, "not the figures of blocks: {line:?}");
         Ok(printed)
     }
 

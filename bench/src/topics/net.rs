@@ -27,7 +27,7 @@ pub struct Compare {
     /// Number of rounds; in each, every side runs every row
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Run everything next to a process that computes
+    /// Run everything next to a process that computes, and compare the means of all blocks
     #[arg(long)]
     busy: bool,
     /// Let Open MPI yield its core while it waits (mpi_yield_when_idle); by default it does not
@@ -54,17 +54,22 @@ impl Compare {
         // UCX cannot distinguish the simulated nodes, and the socket program has one process per node.
         sides.extend(self.against.iter().filter(|&&side| self.ppn == 1 || side != Side::Mpich));
         sides.extend((self.ppn == 1).then_some(Side::Socket));
-        // The shortest block next to a process that computes is one during which that process did not run.
-        let figure_ns = |printed: &Printed| match self.busy {
-            true => printed.mean,
-            false => printed.figure_ns(pes, cores),
-        };
+        let figure_ns = |printed: &Printed| figure_ns(printed, self.busy, pes, cores);
         let run = |side, _: &str| Printed::of(&mut programs.command(side, self)?);
         let collected = rounds::measure("", self.rounds, &sides, &["all rows"], figure_ns, run)?;
         let rows = by_operation(collected.rows(pes));
         let gates: Vec<Gate> = rows.iter().flat_map(|row| gates(row, self)).collect();
         let tables = [rounds::table(&heading(self), &rows), gates_table(&gates)];
         rounds::finish("Between two nodes over TCP", &rows, &gates, &tables, &self.files)
+    }
+}
+
+/// The figure of a line. Next to a process that computes it is the mean of all blocks, because that process
+/// did not run during the shortest block.
+fn figure_ns(printed: &Printed, is_busy: bool, pes: usize, cores: usize) -> f64 {
+    match is_busy {
+        true => printed.mean.expect("the programs of this comparison print means"),
+        false => printed.figure_ns(pes, cores),
     }
 }
 
@@ -217,6 +222,14 @@ mod tests {
     use super::*;
     use crate::base::rounds::tests::args;
     use crate::base::rounds::{Cell, Collected};
+
+    #[test]
+    fn next_to_a_process_that_computes_means_are_compared() {
+        let line = r#"{"operation":"barrier","bytes":0,"min":1.0,"median":2.0,"mean":5.0}"#;
+        let figure = |is_busy, pes| figure_ns(&Printed::read(line).unwrap(), is_busy, pes, 2);
+        assert_eq!([figure(true, 2), figure(false, 2), figure(false, 4)], [5.0, 1.0, 2.0]);
+        assert!(Printed::read(&line.replace("5.0", "0.5")).is_err(), "a mean below the minimum");
+    }
 
     #[test]
     fn bounds_depend_on_size_and_crowding() {
