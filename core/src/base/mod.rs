@@ -7,6 +7,7 @@ pub mod awaited;
 pub mod call;
 pub mod counters;
 pub mod datum;
+pub mod descriptors;
 pub mod element;
 pub mod error;
 pub mod kind;

@@ -12,6 +12,7 @@ pub mod parcel;
 
 use crate::Pe;
 use crate::base::awaited::Awaited;
+use crate::base::descriptors::poll_for;
 use crate::base::locked::{locked, try_locked};
 use crate::endpoint::completion_counter::CompletionCounter;
 use pelago_fabric::shm::segment::Failure;
@@ -20,7 +21,7 @@ use pelago_fabric::{
     Amo, Atomic, AtomicKind, Completion, Completions, Event, FabricResult, Get, Key, Limits, Net, NetInject,
     Provider, Remote, Status, Token, WaitDescriptor,
 };
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
@@ -239,9 +240,7 @@ impl Endpoint {
             return rustix::thread::sched_yield();
         };
         if self.may_sleep() {
-            let bound = Timespec { tv_sec: bound.as_secs() as i64, tv_nsec: bound.subsec_nanos().into() };
-            // The result does not matter, because the caller checks again.
-            let _ = poll(&mut [PollFd::new(&own.descriptor, PollFlags::IN)], Some(&bound));
+            poll_for(&mut [PollFd::new(&own.descriptor, PollFlags::IN)], bound);
         }
     }
 

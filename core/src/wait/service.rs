@@ -1,10 +1,11 @@
 //! The interface to the service thread of a PE, by which the PE's other threads call it, stop it and rely on
 //! it. The thread itself is in [`service_thread`](super::service_thread).
 
+use crate::base::descriptors::poll_for;
 use crate::base::locked::locked;
 use crate::endpoint::Endpoint;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -64,9 +65,7 @@ impl Control {
         let mut fds = [self.event.as_fd(), others.unwrap_or(self.event.as_fd())]
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         let count = 1 + usize::from(others.is_some());
-        let bound = Timespec { tv_sec: bound.as_secs() as i64, tv_nsec: bound.subsec_nanos().into() };
-        // The result does not matter, because the caller checks again: an interrupted sleep is only shorter.
-        let _ = poll(&mut fds[..count], Some(&bound));
+        poll_for(&mut fds[..count], bound);
         if fds[0].revents().contains(PollFlags::IN) {
             // This consumes the call.
             let _ = rustix::io::read(&self.event, &mut [0; 8]);

@@ -231,7 +231,8 @@ impl Engine {
         }
     }
 
-    /// Lets other threads have the core, and plans the next rest. Returns whether another thread has used it.
+    /// Lets other threads have the core. Returns whether another thread has used it after a yield. A yield
+    /// plans the next rest; a PE that blocks instead does so again at the next poll.
     fn rest(&self, net: &Endpoint, rests: &mut Rests, looks: u32) -> bool {
         // A yield would give the core to another process for a time slice. A thread that blocks is moved to
         // an idle core, or gets this one back, when a message arrives.
