@@ -294,6 +294,12 @@ settings! {
     ring_bytes: usize = parse::ring_bytes, "PELAGO_RING_SIZE", "64k", User,
         accepts "bytes, a power of two from 4k to 64m",
         help "size of the ring of incoming messages of each PE";
+    eager_limit: Option<usize> = parse::eager_limit, "PELAGO_EAGER_LIMIT", "auto", User,
+        accepts "auto, or bytes from 0 to 1g",
+        help "longest two-sided message that is sent before a receive asks for it (MPT's eager limit)";
+    unexpected_memory: usize = parse::unexpected_memory, "PELAGO_UNEXPECTED_MEMORY", "60m", User,
+        accepts "bytes from 64k to 64g",
+        help "memory of a PE for two-sided messages that no receive has asked for (MPT: unexpected buffers)";
     node_id: Option<String> = parse::text, "PELAGO_NODE_ID", "", User,
         accepts "any text that is not empty",
         help "name of the node, in place of the one found: PEs with equal names share memory";

@@ -16,6 +16,7 @@
 //! | `coll` | teams, symmetric regions, agreement, the barrier, collective operations |
 //! | `region` | allocations of symmetric memory and the operations on them, as bytes |
 //! | `messages` | active messages: rings, windows, the execution of handlers |
+//! | `msg` | two-sided messages: tag matching, protocols |
 //! | `wakers` | the futures to wake when an event has come |
 //! | `runtime` | all of them in one struct |
 //! | `join` | how a process becomes a PE, or several |
@@ -30,6 +31,7 @@ pub mod job;
 pub mod join;
 pub mod memory;
 pub mod messages;
+pub mod msg;
 pub mod progress;
 pub mod region;
 pub mod rma;

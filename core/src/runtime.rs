@@ -22,6 +22,8 @@ use crate::memory::route::Routes;
 use crate::memory::segment::Memory;
 use crate::messages::message_state::MessageState;
 use crate::messages::messaging::Messaging;
+use crate::msg::TwoSided;
+use crate::msg::state::MsgState;
 use crate::progress::meeting_points::Point;
 use crate::progress::purpose::Purpose;
 use crate::wait::engine::Engine;
@@ -56,16 +58,16 @@ impl Deref for Core {
 /// All layers, in one place as long as a core lives: its service thread has a share of them.
 #[repr(C)]
 pub struct Runtime {
-    pub messaging: Messaging,
+    pub two_sided: TwoSided,
     pub wakers: Wakers,
 }
 
 impl Deref for Runtime {
-    type Target = Messaging;
+    type Target = TwoSided;
 
     #[inline(always)]
-    fn deref(&self) -> &Messaging {
-        &self.messaging
+    fn deref(&self) -> &TwoSided {
+        &self.two_sided
     }
 }
 
@@ -117,7 +119,7 @@ impl Deref for Shared {
     type Target = Engine;
 
     fn deref(&self) -> &Engine {
-        &self.0.messaging.teams.engine
+        &self.0.two_sided.messaging.teams.engine
     }
 }
 
@@ -128,6 +130,9 @@ impl Upper for Runtime {
         }
         if self.has_open_handlers() {
             self.execute_messages();
+        }
+        if self.uses_messages() {
+            self.advance_messages();
         }
         self.wakers.wake_futures(self);
     }
@@ -149,6 +154,7 @@ impl Upper for Runtime {
                 let executed = u64::from_le_bytes(payload.get(..8)?.try_into().ok()?);
                 self.note_executed(from, executed)
             }
+            p if p == Purpose::Message as u8 => self.note_message(from, header, payload),
             _ => None,
         }
     }
@@ -157,13 +163,17 @@ impl Upper for Runtime {
         self.messaging.try_active(pe, header, words, &[])
     }
 
+    fn has_sent_all(&self, pe: Pe) -> bool {
+        self.two_sided.has_sent_all(pe)
+    }
+
     fn activity(&self) -> u64 {
         let received = if self.has_open_handlers() { self.am.received_cells() } else { 0 };
-        self.collectives.moves() + received
+        self.collectives.moves() + received + self.message_activity()
     }
 
     fn are_messages_settled(&self) -> bool {
-        !self.has_open_handlers() || self.am.are_rings_empty()
+        (!self.has_open_handlers() || self.am.are_rings_empty()) && self.are_fifos_settled()
     }
 }
 
@@ -210,7 +220,10 @@ impl Core {
         let engine = Core::meet(Engine::new(job, settings), settings)?;
         let teams = Teams::new(engine, settings)?;
         let runtime = SharedRuntime::new(Runtime {
-            messaging: Messaging { teams, am: MessageState::default() },
+            two_sided: TwoSided {
+                messaging: Messaging { teams, am: MessageState::default() },
+                msg: MsgState::new(settings),
+            },
             wakers: Wakers::default(),
         });
         // SAFETY: the runtime holds the job; it is not moved out of its `Arc` nor borrowed mutably.
@@ -235,7 +248,7 @@ impl Core {
         }
         let call = Call::Join { barrier: settings.barrier as usize, reach: self.routes.code() };
         self.agree(call).inspect_err(|_| self.close())?;
-        self.runtime.messaging.teams.engine.barrier.choose(
+        self.runtime.two_sided.messaging.teams.engine.barrier.choose(
             settings.barrier,
             self.net.is_some(),
             self.n_pes(),
@@ -283,6 +296,7 @@ impl Core {
         if std::thread::panicking() || self.is_closed() {
             return;
         }
+        self.finish_messages();
         self.finish_collectives();
         if let Some(net) = &self.net {
             // A PE that sees that this PE has left finds its last messages there.
@@ -296,7 +310,7 @@ impl Core {
             // The others go on, and may reach for this PE's memory, which is about to go.
             self.shut_endpoints();
         }
-        self.runtime.messaging.teams.engine.barrier.close();
+        self.runtime.two_sided.messaging.teams.engine.barrier.close();
     }
 }
 

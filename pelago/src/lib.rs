@@ -68,6 +68,10 @@ pub mod sim {
     //! The simulated network, for [`Spmd::sim`](crate::Spmd::sim).
     pub use pelago_fabric::sim::{Loss, SimParams};
 }
+pub mod message {
+    //! Two-sided messages: see [`Team::send`](crate::Team::send) and [`Team::receive`](crate::Team::receive).
+    pub use crate::team::message::{Any, Message, Receive, Received, Send, Source, TagPattern};
+}
 pub mod testing;
 
 pub use array::amo::{AtomicElement, AtomicInteger};

@@ -161,6 +161,15 @@ pub fn over_nodes(n_pes: usize, body: impl Fn(&World) + Sync) {
     simulate(n_pes, SEEDS / 2, nodes, body);
 }
 
+/// Runs a body with the settings of `spmd` over a few simulated networks.
+pub fn over_seeds_with(spmd: &Spmd, seeds: u64, body: impl Fn(&World) + Sync) {
+    for seed in 0..seeds {
+        if let Err(error) = spmd.clone().sim(SimParams::chaos(seed)).run(&body) {
+            panic!("on the simulated network of seed {seed}: {error}");
+        }
+    }
+}
+
 fn simulate(n_pes: usize, seeds: u64, params: impl Fn(u64) -> SimParams, body: impl Fn(&World) + Sync) {
     let one = std::env::var(SEED_VARIABLE).ok().and_then(|seed| seed.parse().ok());
     let seeds = one.map_or(0..seeds, |seed: u64| seed..seed + 1);

@@ -20,3 +20,4 @@ mod shared_array;
 mod split_barrier;
 mod team;
 mod two_levels;
+mod two_sided;

@@ -50,6 +50,14 @@ pub(super) fn ring_bytes(text: &str) -> Option<usize> {
     parse_bytes(text).filter(|bytes| bytes.is_power_of_two() && (4096..=64 << 20).contains(bytes))
 }
 
+pub(super) fn eager_limit(text: &str) -> Option<Option<usize>> {
+    if is_auto(text) { Some(None) } else { parse_bytes(text).filter(|bytes| *bytes <= 1 << 30).map(Some) }
+}
+
+pub(super) fn unexpected_memory(text: &str) -> Option<usize> {
+    parse_bytes(text).filter(|bytes| (64 << 10..=64 << 30).contains(bytes))
+}
+
 pub(super) fn limit(text: &str) -> Option<Option<Duration>> {
     if text == "none" { Some(None) } else { seconds(text).map(Some) }
 }
@@ -240,6 +248,22 @@ mod tests {
         }
         for text in ["2k", "2048", "5k", "65535", "128m", "1g", "auto", "0"] {
             assert_eq!(ring_bytes(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_of_messages() {
+        for (text, bytes) in
+            [("auto", None), ("0", Some(0)), ("128k", Some(128 << 10)), ("1g", Some(1 << 30))]
+        {
+            assert_eq!(eager_limit(text), Some(bytes), "{text}");
+        }
+        for text in ["2g", "-1", "many", ""] {
+            assert_eq!(eager_limit(text), None, "{text}");
+        }
+        for (text, bytes) in [("64k", Some(64 << 10)), ("60m", Some(60 << 20)), ("63k", None), ("auto", None)]
+        {
+            assert_eq!(unexpected_memory(text), bytes, "{text}");
         }
     }
 

@@ -29,6 +29,8 @@ pub enum Awaited {
     EndOfWork,
     /// Space in a queue of the provider for an operation over the network.
     Room { operation: &'static str, pe: Pe },
+    /// A message from this PE, or from any other if `None`; or that this PE receives one.
+    Message { is_send: bool, pe: Option<Pe> },
     /// The end of the handlers that other threads of this PE run.
     Handlers,
 }
@@ -37,7 +39,7 @@ impl Awaited {
     /// The PE that is waited for, if the condition depends on one PE.
     pub fn pe(self) -> Option<Pe> {
         match self {
-            Awaited::Barrier { pe, .. } | Awaited::Collective { pe, .. } => pe,
+            Awaited::Barrier { pe, .. } | Awaited::Collective { pe, .. } | Awaited::Message { pe, .. } => pe,
             Awaited::Completion { pe, .. } | Awaited::Room { pe, .. } => Some(pe),
             _ => None,
         }

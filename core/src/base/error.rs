@@ -122,6 +122,31 @@ pub enum ErrorKind {
         /// Elements of the slice.
         len: usize,
     },
+    /// A tag that is reserved.
+    #[error("PE {me}: {operation} with the tag 2^32 - 1, which stands for any tag. Use a smaller one")]
+    BadTag {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+    },
+    /// A message that is longer than the slice of its receive.
+    #[error(
+        "PE {me}: a message of {bytes} bytes from PE {source_pe} with tag {tag} was received into a slice of \
+         {room} bytes, and the rest of it is lost. Give a longer slice, or probe for the length first"
+    )]
+    MessageTruncated {
+        /// The calling PE.
+        me: Pe,
+        /// The PE that has sent it.
+        source_pe: Pe,
+        /// Its tag.
+        tag: u32,
+        /// Its length in bytes.
+        bytes: usize,
+        /// The length of the slice in bytes.
+        room: usize,
+    },
     /// A transfer of scattered elements with invalid arguments.
     #[error("PE {me}: {operation} refused: {reason}")]
     BadPattern {

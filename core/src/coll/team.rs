@@ -69,6 +69,8 @@ pub struct TeamCore {
     /// The place among the children of the team that this one was made from; `None` for the team of all PEs.
     pub tie: Option<Arc<Tie>>,
     pub memory: BlockKind,
+    /// See [`context`](TeamCore::context).
+    context: u64,
 }
 
 /// The contents of a block: the strategy of its slots, and whether it has staging buffers.
@@ -103,7 +105,9 @@ impl TeamCore {
 
     pub fn new(members: Members, me: Rank, bases: Bases, tie: Option<Arc<Tie>>, kind: BlockKind) -> TeamCore {
         let n = members.len();
+        let context = ((members.pe(0) as u64) << 40) ^ (bases.at(0) / block::ALIGN_BYTES) as u64;
         TeamCore {
+            context,
             members,
             n,
             me,
@@ -157,6 +161,13 @@ impl TeamCore {
     /// Whether a smaller team uses its block now, so that nothing can be started on it any more.
     pub fn is_retired(&self) -> bool {
         self.is_retired.load(Ordering::Relaxed)
+    }
+
+    /// A number that only the members' messages in this team have, among all teams that are alive: the first
+    /// member and the place of its block.
+    #[inline]
+    pub fn context(&self) -> u64 {
+        self.context
     }
 
     /// The PE of a rank.

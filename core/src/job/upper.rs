@@ -24,6 +24,9 @@ pub trait Upper: Send + Sync {
     /// Sends an active message without data; `false` if there is no space for it now.
     fn try_active(&self, pe: Pe, header: u64, words: &[u64]) -> bool;
 
+    /// Whether no two-sided message of a PE that has left is still to come.
+    fn has_sent_all(&self, pe: Pe) -> bool;
+
     /// A number that changes when an operation above makes progress or a message arrives.
     fn activity(&self) -> u64;
 

@@ -23,6 +23,8 @@ pub enum Purpose {
     Missed = 11,
     /// The last error of the sender, which has left.
     LastError = 12,
+    /// A two-sided message: see `msg`.
+    Message = 13,
 }
 
 impl Purpose {

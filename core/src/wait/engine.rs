@@ -13,7 +13,7 @@ use crate::progress::departures::Departures;
 use crate::progress::meeting_points::MessageBarrier;
 use crate::progress::watch::Watch;
 use pelago_boot::Settings;
-use pelago_fabric::sync::{AtomicU32, Ordering};
+use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering};
 use std::ops::Deref;
 
 /// A PE that waits and makes progress.
@@ -37,6 +37,8 @@ pub struct Engine {
     /// The number of open endpoints of active messages. While it is 0 no message arrives, and no thread
     /// checks for one.
     pub open_handlers: AtomicU32,
+    /// Whether this PE has sent or received a two-sided message, or one has come over the network.
+    pub uses_messages: AtomicBool,
 }
 
 impl Deref for Engine {
@@ -67,6 +69,7 @@ impl Engine {
             executors: Executors::default(),
             active_operations: AtomicU32::new(0),
             open_handlers: AtomicU32::new(0),
+            uses_messages: AtomicBool::new(false),
             state: ProgressState::new(job),
         }
     }
@@ -75,6 +78,12 @@ impl Engine {
     #[inline(always)]
     pub fn has_active_operations(&self) -> bool {
         self.active_operations.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether two-sided messages may arrive.
+    #[inline(always)]
+    pub fn uses_messages(&self) -> bool {
+        self.uses_messages.load(Ordering::Relaxed)
     }
 
     /// Whether active messages may arrive.

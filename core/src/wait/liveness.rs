@@ -96,6 +96,7 @@ impl Engine {
     ) {
         let me = self.my_pe();
         let has_left = |pe: Pe| self.has_left(pe);
+        let has_sent_all = |pe: Pe| self.upper.get().is_none_or(|upper| upper.has_sent_all(pe));
         let mut has_said_all = |pe: Pe| {
             let is_far =
                 self.net.as_ref().is_some_and(|net| net.moves_by_itself()) && !self.memory.is_mapped(pe);
@@ -107,11 +108,16 @@ impl Engine {
             Awaited::Completion { .. } | Awaited::Room { .. } | Awaited::Quiet => None,
             Awaited::Join | Awaited::Leave => None,
             Awaited::Events { .. } | Awaited::Future | Awaited::EndOfWork | Awaited::Handlers => None,
+            Awaited::Message { pe: Some(pe), .. } => (has_left(pe) && has_sent_all(pe)).then_some(Some(pe)),
             Awaited::Barrier { pe: Some(pe), .. } | Awaited::Collective { pe: Some(pe), .. } => {
                 (has_left(pe) && has_said_all(pe)).then_some(Some(pe))
             }
             Awaited::Barrier { pe: None, .. } => self.first_to_leave().map(Some),
-            Awaited::Element { .. } | Awaited::Collective { pe: None, .. } => {
+            Awaited::Element { .. }
+            | Awaited::Collective { pe: None, .. }
+            | Awaited::Message { pe: None, .. } => {
+                let is_message = matches!(awaited, Awaited::Message { .. });
+                let has_left = |pe: Pe| has_left(pe) && (!is_message || has_sent_all(pe));
                 let mut others = (0..self.n_pes()).filter(|&pe| pe != me);
                 let is_alone = others.all(has_left)
                     && self.is_all_quiet()

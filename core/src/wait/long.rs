@@ -163,7 +163,7 @@ impl Engine {
         }
     }
 
-    /// Whether no operation of this PE is outstanding, and no message to it is in flight. Active messages
+    /// Whether no operation of this PE is outstanding, and no message to it is in flight. Messages
     /// over the network may be in flight without being counted.
     fn is_settled(&self) -> bool {
         match &self.net {
@@ -171,6 +171,7 @@ impl Engine {
             Some(net) => {
                 !net.is_shut()
                     && !self.has_open_handlers()
+                    && !self.uses_messages()
                     && self.outbox.is_empty()
                     && net.is_quiet()
                     && self.contexts.are_quiet()

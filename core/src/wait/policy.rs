@@ -41,6 +41,11 @@ pub struct WaitPolicy {
 }
 
 impl WaitPolicy {
+    /// The number of polls before a waiting PE yields its core.
+    pub fn spins(&self) -> u32 {
+        self.spins
+    }
+
     /// PEs that all have a core of their own spin; PEs that share cores soon yield them. If a network makes
     /// progress only in calls of the runtime, every poll is a round of progress.
     pub fn new(n_here: usize, cores: usize, net: Option<&Endpoint>, settings: &Settings) -> WaitPolicy {

@@ -23,10 +23,10 @@ impl Engine {
         }
     }
 
-    /// Whether operations need this PE's progress: collective operations, or active messages.
+    /// Whether operations need this PE's progress: collective operations, active or two-sided messages.
     #[inline]
     pub fn is_busy(&self) -> bool {
-        self.has_active_operations() || self.has_open_handlers()
+        self.has_active_operations() || self.has_open_handlers() || self.uses_messages()
     }
 
     /// Makes progress on these operations.

@@ -4,6 +4,7 @@
 //! Protocols and their states: README.md beside this file.
 
 pub mod doorbell;
+pub mod fifo;
 pub mod flags;
 #[cfg(not(loom))]
 mod handout;

@@ -1,7 +1,8 @@
-//! Loom models of the ring, the two barriers and the doorbell: every interleaving that the memory model
-//! allows. Run with `RUSTFLAGS="--cfg loom" cargo test -p pelago-fabric --release --lib loom_`.
+//! Loom models of the ring, the FIFO, the two barriers and the doorbell: every interleaving that the memory
+//! model allows. Run with `RUSTFLAGS="--cfg loom" cargo test -p pelago-fabric --release --lib loom_`.
 
 use super::doorbell::{Cause, Doorbell, Sleepers};
+use super::fifo::{self, Fifo, Shared};
 use super::flags::{Arrival, Meeting, Stamp};
 use super::ring::{Cell, Payload, Positions, Ring};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence_after_update, spin_once};
@@ -266,5 +267,37 @@ fn loom_a_sleeper_hears_of_an_atomic() {
         doorbell.withdraw(sleepers, Some(waiters), announced);
         changing.join().unwrap();
         assert!(!sleepers.any() && waiters.load(Ordering::Relaxed) == 0);
+    });
+}
+
+#[test]
+fn loom_fifo_keeps_order_and_reuses_cells() {
+    explore(3, || {
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        let producer = thread::spawn(move || {
+            // SAFETY: no payload is longer than a cell, so that the data area is not accessed.
+            let fifo = unsafe { Fifo::new(&theirs, std::ptr::dangling_mut(), 256) };
+            let mut producer = fifo.producer();
+            for i in 0..4_u64 {
+                // SAFETY: nothing is read from the empty tail.
+                while !unsafe { producer.send([i, i + 10], &[i + 20], std::ptr::dangling(), 0) } {
+                    spin_once();
+                }
+            }
+        });
+        // SAFETY: no payload is longer than a cell, so that the data area is not accessed.
+        let fifo = unsafe { Fifo::new(&shared, std::ptr::dangling_mut(), 256) };
+        let mut consumer = fifo.consumer();
+        for i in 0..4_u64 {
+            let take = |words: [u64; 2], payload: &fifo::Payload<'_>| {
+                assert_eq!((words, payload.words::<1>()), ([i, i + 10], [i + 20]));
+                true
+            };
+            while !consumer.receive(take).unwrap() {
+                spin_once();
+            }
+        }
+        producer.join().unwrap();
     });
 }

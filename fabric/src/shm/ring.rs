@@ -29,7 +29,7 @@ const PADDING: u32 = u32::MAX;
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Cell {
-    words: [AtomicU64; WORDS],
+    pub(super) words: [AtomicU64; WORDS],
 }
 
 /// The two positions, counted in cells since the start and never wrapped, each on a cache line of its own.

@@ -1,7 +1,8 @@
 //! The node's memory: its layout, its creation and its mapping.
 //!
 //! ```text
-//! | header | one block a PE | two rings a PE | heap, pool of PE 0 | heap, pool of PE 1 | ...
+//! | header | one block a PE | two rings a PE | contacts of each PE | two FIFOs a pair of PEs |
+//! | heap, pool of PE 0 | heap, pool of PE 1 | ...
 //! ```
 //! The part of a PE's memory that peers access is its region: the symmetric heap, in which all PEs make the
 //! same allocations, and behind it the pool, in which each PE allocates for itself.
@@ -11,6 +12,7 @@
 //! multiples of at least 2 MiB, so that they can have huge pages.
 
 use super::doorbell::{Doorbell, Sleepers};
+use super::fifo::{Fifo, Shared};
 use super::flags::{Arrival, Meeting};
 use super::home;
 use super::ring::{CELL_BYTES, Cell, Positions, Ring};
@@ -35,6 +37,11 @@ const RING_BYTES_MAX: usize = 64 << 20;
 
 /// Rings of a PE.
 const RINGS: usize = 2;
+
+/// FIFOs from one PE to another.
+const FIFOS: usize = 2;
+/// Bytes of the data areas of all FIFOs to one PE, as long as each of them has a least size.
+const FIFO_DATA_BYTES: usize = 2 << 20;
 
 /// Words in a PE's agreement record, which it shows to the others when all PEs must agree.
 pub const AGREEMENT_WORDS: usize = 72;
@@ -105,8 +112,27 @@ impl Layout {
         (self.blocks_offset() + self.n_pes * size_of::<Block>()).next_multiple_of(4096)
     }
 
+    fn contacts_offset(&self) -> usize {
+        (self.rings_offset() + RINGS * self.n_pes * self.ring_bytes).next_multiple_of(4096)
+    }
+
+    /// Bytes of a PE's set of the PEs that have sent it something through a FIFO.
+    fn contacts_bytes(&self) -> usize {
+        self.n_pes.div_ceil(64 * 8) * 64
+    }
+
+    /// Bytes of the data area of a FIFO: less where there are many PEs.
+    pub fn fifo_data_bytes(&self) -> usize {
+        (FIFO_DATA_BYTES / FIFOS / self.n_pes.max(1)).next_power_of_two().clamp(8 << 10, 64 << 10)
+    }
+
+    fn fifos_offset(&self) -> usize {
+        (self.contacts_offset() + self.n_pes * self.contacts_bytes()).next_multiple_of(4096)
+    }
+
     fn heaps_offset(&self) -> usize {
-        (self.rings_offset() + RINGS * self.n_pes * self.ring_bytes).next_multiple_of(REGION_ALIGN_BYTES)
+        let fifos_bytes = FIFOS * self.n_pes * self.n_pes * Fifo::bytes(self.fifo_data_bytes());
+        (self.fifos_offset() + fifos_bytes).next_multiple_of(REGION_ALIGN_BYTES)
     }
 
     /// Size of the whole in bytes; `None` if it exceeds the address space. The offsets above are correct for
@@ -114,7 +140,9 @@ impl Layout {
     fn total_bytes(&self) -> Option<usize> {
         let region_bytes = self.heap_bytes.checked_add(self.pool_bytes)?;
         let rings_bytes = self.ring_bytes.checked_mul(RINGS)?;
+        let fifos_bytes = self.n_pes.checked_mul(FIFOS * Fifo::bytes(self.fifo_data_bytes()))?;
         let pe_bytes = size_of::<Block>().checked_add(rings_bytes)?.checked_add(region_bytes)?;
+        let pe_bytes = pe_bytes.checked_add(fifos_bytes)?.checked_add(self.contacts_bytes())?;
         let bound = self.n_pes.checked_mul(pe_bytes)?.checked_add(2 * REGION_ALIGN_BYTES)?;
         (bound <= isize::MAX as usize).then(|| self.heaps_offset() + self.n_pes * self.region_bytes())
     }
@@ -439,6 +467,39 @@ impl Segment {
             let first = self.start.add(offset_bytes).cast::<Cell>();
             std::slice::from_raw_parts(first.as_ptr(), self.layout.ring_bytes / CELL_BYTES)
         }
+    }
+
+    /// The set of the PEs that have sent something to `pe` through a FIFO: one bit each. The PE exists.
+    pub fn contacts(&self, pe: Pe) -> &[AtomicU64] {
+        let offset_bytes = self.layout.contacts_offset() + pe * self.layout.contacts_bytes();
+        // SAFETY: the layout has this many bytes for each PE at this offset, 64-byte aligned, made of
+        // atomics; the caller guarantees that the PE exists.
+        unsafe {
+            let first = self.start.add(offset_bytes).cast::<AtomicU64>();
+            std::slice::from_raw_parts(first.as_ptr(), self.layout.n_pes.div_ceil(64))
+        }
+    }
+
+    /// The FIFOs from one PE to another: of messages that nobody has asked for, and of those that the
+    /// receiver expects.
+    ///
+    /// # Panics
+    /// If the node has no such PEs.
+    pub fn fifos(&self, from: Pe, to: Pe) -> [Fifo<'_>; FIFOS] {
+        let n = self.layout.n_pes;
+        assert!(from < n && to < n, "PEs {from} and {to} are not among the {n} PEs of this node");
+        let data_bytes = self.layout.fifo_data_bytes();
+        std::array::from_fn(|kind| {
+            let number = (to * n + from) * FIFOS + kind;
+            let offset_bytes = self.layout.fifos_offset() + number * Fifo::bytes(data_bytes);
+            // SAFETY: the layout has two FIFOs for each pair of PEs at this offset, 64-byte aligned, each of
+            // which is a shared state, made of atomics, and a data area that only its FIFO uses.
+            unsafe {
+                let shared = self.start.add(offset_bytes).cast::<Shared>();
+                let data = shared.add(1).cast::<u8>();
+                Fifo::new(shared.as_ref(), data.as_ptr(), data_bytes)
+            }
+        })
     }
 
     /// The start of `pe`'s region, which is the start of its heap.

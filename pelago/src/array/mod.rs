@@ -3,6 +3,7 @@
 mod alloc;
 pub(crate) mod amo;
 pub(crate) mod local;
+pub(crate) mod messages;
 pub(crate) mod nb;
 pub(crate) mod p2p;
 pub(crate) mod rma;

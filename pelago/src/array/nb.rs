@@ -7,6 +7,7 @@
 
 use crate::Pe;
 use crate::array::amo::{AtomicElement, atomic, comparing};
+use crate::array::messages::{self, Messages};
 use crate::array::signal::Signal;
 use crate::array::view::View;
 use crate::events::{Event, Leaf, Outcome, Probe};
@@ -28,6 +29,7 @@ use std::rc::Rc;
 pub struct Scope<'scope, 'env: 'scope> {
     whole: Region<'scope>,
     completions: Regions,
+    messages: &'scope Messages,
     environment: PhantomData<&'env mut &'env ()>,
 }
 
@@ -47,13 +49,17 @@ type Regions = Option<Rc<RefCell<Vec<CompletionCounter>>>>;
 
 /// Ends a scope, also when the thread unwinds: completes all its regions and releases their completion
 /// counters.
-struct End<'env> {
+struct End<'env, 'm> {
     world: &'env World,
     completions: Regions,
+    messages: &'m Messages,
 }
 
-impl Drop for End<'_> {
+impl Drop for End<'_, '_> {
     fn drop(&mut self) {
+        if !self.messages.borrow().is_empty() {
+            self.world.finish_in_drop(|world| messages::complete(world, self.messages));
+        }
         for counter in self.completions.iter().flat_map(|completions| completions.take()) {
             self.world.complete_in_drop(counter);
         }
@@ -78,8 +84,9 @@ impl World {
     pub fn scope<'env, R>(&'env self, work: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R) -> R {
         let whole = Region::open(self);
         let completions: Regions = whole.counter.clone().map(|counter| Rc::new(RefCell::new(vec![counter])));
-        let _end = End { world: self, completions: completions.clone() };
-        let scope = Scope { whole, completions, environment: PhantomData };
+        let messages = Messages::default();
+        let _end = End { world: self, completions: completions.clone(), messages: &messages };
+        let scope = Scope { whole, completions, messages: &messages, environment: PhantomData };
         work(&scope)
     }
 
@@ -140,7 +147,15 @@ impl<'scope> Scope<'scope, '_> {
         region
     }
 
-    /// Waits until all operations started so far are complete, in all regions.
+    pub(crate) fn world(&self) -> &'scope World {
+        self.whole.world
+    }
+
+    pub(crate) fn messages(&self) -> &'scope Messages {
+        self.messages
+    }
+
+    /// Waits until all operations started so far are complete, in all regions, except sends and receives.
     #[track_caller]
     pub fn quiet(&self) {
         for counter in self.completions.iter().flat_map(|completions| completions.borrow().clone()) {

@@ -10,6 +10,7 @@
 
 mod collective;
 pub(crate) mod founding;
+pub(crate) mod message;
 pub(crate) mod request;
 pub(crate) mod space;
 pub(crate) mod span;

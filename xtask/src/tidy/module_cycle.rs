@@ -17,7 +17,7 @@ const LAYERS: [(&str, &[&str]); 2] = [
         "core",
         &[
             "base", "memory", "endpoint", "job", "progress", "wait", "rma", "coll", "region", "messages",
-            "wakers", "runtime", "join",
+            "msg", "wakers", "runtime", "join",
         ],
     ),
     ("shmem", &["base", "handles", "symmetric", "library"]),

@@ -1,0 +1,325 @@
+//! Messages that have arrived: they are matched, received or kept, and answered.
+
+use super::envelope::{Context, Envelope};
+use super::process;
+use super::request::{Phase, Request, RequestId};
+use super::state::{Answer, Exchange, Kept, State, Unexpected};
+use super::wire::{ANNOUNCE_WORDS, Announcement, Home, Kind};
+use crate::Pe;
+use crate::coll::teams::Teams;
+use pelago_fabric::CORRUPT_REMEDY;
+use pelago_fabric::copy;
+use pelago_fabric::shm::fifo::{INLINE_BYTES, Payload, Words};
+
+/// Unsolicited messages of one PE that are taken at once.
+const BATCH: usize = 64;
+
+impl State {
+    /// Takes the messages that have arrived from mapped PEs, and sends what waits to be sent to them.
+    /// `is_wanted` if a receive that has no message yet wants more than this PE would keep. The result is a
+    /// description of a message that no PE can have sent, if there is one.
+    pub(super) fn poll(&mut self, world: &Teams, is_wanted: bool) -> Result<(), String> {
+        self.note_contacts();
+        let State { inputs, senders, exchange, .. } = self;
+        for &from in senders.iter() {
+            let Some([unsolicited, solicited]) = &mut inputs[from] else { continue };
+            let mut invalid = None;
+            let mut take = |exchange: &mut Exchange, words, payload: &Payload<'_>| {
+                if exchange.take(world, from, words, payload).is_none() {
+                    invalid = Some(words);
+                }
+                true
+            };
+            while solicited
+                .receive(|words, payload| take(exchange, words, payload))
+                .map_err(|corrupt| corrupt_text(from, &corrupt))?
+            {}
+            for _ in 0..BATCH {
+                if !exchange.takes(from, is_wanted) {
+                    break;
+                }
+                let taken = unsolicited.receive(|words, payload| take(exchange, words, payload));
+                if !taken.map_err(|corrupt| corrupt_text(from, &corrupt))? {
+                    break;
+                }
+            }
+            if let Some([first, second]) = invalid {
+                return Err(format!(
+                    "a message of PE {from} makes no sense here (words {first:#x} and {second:#x}). \
+                     {CORRUPT_REMEDY}"
+                ));
+            }
+        }
+        if !exchange.busy.is_empty() {
+            exchange.flush_fifos();
+        }
+        Ok(())
+    }
+}
+
+fn corrupt_text(from: Pe, what: &dyn std::fmt::Display) -> String {
+    format!("the FIFO of messages of PE {from} is corrupt: {what}. {CORRUPT_REMEDY}")
+}
+
+impl Exchange {
+    /// Takes a message. `None` if no PE can have sent it.
+    pub(super) fn take(
+        &mut self,
+        world: &Teams,
+        from: Pe,
+        [first, second]: Words,
+        payload: &Payload<'_>,
+    ) -> Option<()> {
+        self.arrived += 1;
+        let (kind, value) = Kind::of(first)?;
+        let envelope = || {
+            let tag = u32::try_from(value).ok()?;
+            Some(Envelope { context: Context(second), source: from as u32, tag })
+        };
+        match kind {
+            Kind::Eager => self.take_eager(from, envelope()?, (payload, 0), None),
+            Kind::Matched => {
+                payload.len().checked_sub(8)?;
+                let [send] = payload.words::<1>();
+                self.take_eager(from, envelope()?, (payload, 8), Some(send))
+            }
+            Kind::Announce => {
+                let announcement = Announcement::from_words(payload.words::<ANNOUNCE_WORDS>())?;
+                let envelope = envelope()?;
+                self.peers[from].arrived += 1;
+                match self.matching.take_posted(&envelope) {
+                    Some(id) => {
+                        self.peers[from].matched += 1;
+                        self.receive_long(world, id, envelope, announcement)?;
+                    }
+                    None => self.matching.keep(envelope, Unexpected::Announced(announcement)),
+                }
+                Some(())
+            }
+            Kind::Accept => {
+                let [room] = payload.words::<1>();
+                self.note_accepted(from, RequestId::from_code(value), second, room as usize)
+            }
+            Kind::Data => self.take_piece(from, RequestId::from_code(value), payload),
+            Kind::Finished => {
+                let id = RequestId::from_code(value);
+                self.requests.find(id).filter(|send| send.phase == Phase::Sent && send.pe == from)?;
+                self.complete(id);
+                Some(())
+            }
+            Kind::Ask => {
+                self.answer(from, Answer { words: [Kind::Last.with(0), 0], payload: None });
+                Some(())
+            }
+            Kind::Last => {
+                self.peers[from].has_sent_all = true;
+                Some(())
+            }
+            Kind::Allow => {
+                let peer = &mut self.peers[from];
+                peer.allowed = peer.allowed.max(second);
+                let has_waiting = !peer.waiting.is_empty();
+                if has_waiting {
+                    self.note_busy(from);
+                }
+                Some(())
+            }
+        }
+    }
+
+    /// Takes an eager message, whose data follow `skipped` bytes of the payload.
+    #[inline]
+    fn take_eager(
+        &mut self,
+        from: Pe,
+        envelope: Envelope,
+        (payload, skipped): (&Payload<'_>, usize),
+        send: Option<u64>,
+    ) -> Option<()> {
+        let bytes = payload.len() - skipped;
+        self.peers[from].arrived += 1;
+        let Some(id) = self.matching.take_posted(&envelope) else {
+            self.keep(envelope, (payload, skipped), send);
+            return Some(());
+        };
+        self.peers[from].matched += 1;
+        let request = self.requests.get(id);
+        let copied = bytes.min(request.room);
+        // SAFETY: the caller of the receive keeps its room valid, and the payload has as many bytes.
+        unsafe { payload.copy_to(request.buffer, skipped, copied) };
+        self.received(id, envelope, bytes);
+        if let Some(send) = send {
+            self.finish_send(from, send);
+        }
+        Some(())
+    }
+
+    /// Keeps an eager message that no receive has asked for.
+    #[cold]
+    fn keep(&mut self, envelope: Envelope, (payload, skipped): (&Payload<'_>, usize), send: Option<u64>) {
+        let bytes = payload.len() - skipped;
+        let data = if bytes <= INLINE_BYTES {
+            let mut short = [0; INLINE_BYTES];
+            // SAFETY: the array has room for a short message.
+            unsafe { payload.copy_to(short.as_mut_ptr(), skipped, bytes) };
+            Kept::Short(short, bytes)
+        } else {
+            let mut long = Vec::with_capacity(bytes);
+            // SAFETY: the vector has room for the bytes, which are written before its length says so.
+            unsafe {
+                payload.copy_to(long.as_mut_ptr(), skipped, bytes);
+                long.set_len(bytes);
+            }
+            Kept::Long(long.into())
+        };
+        self.matching.keep(envelope, Unexpected::Eager { data, send });
+    }
+
+    /// Completes a receive whose data are in their place.
+    fn received(&mut self, id: RequestId, envelope: Envelope, bytes: usize) {
+        let request = self.requests.get(id);
+        request.envelope = envelope;
+        request.bytes = bytes;
+        self.complete(id);
+    }
+
+    /// Receives an unexpected message, which no queue has any more. `None` if it is not valid.
+    pub(super) fn receive_kept(
+        &mut self,
+        world: &Teams,
+        id: RequestId,
+        envelope: Envelope,
+        message: Unexpected,
+    ) -> Option<()> {
+        let from = envelope.source as Pe;
+        match message {
+            Unexpected::Announced(announcement) => self.receive_long(world, id, envelope, announcement),
+            Unexpected::Eager { data, send } => {
+                let (bytes, request) = (data.bytes(), self.requests.get(id));
+                let copied = bytes.len().min(request.room);
+                // SAFETY: the caller of the receive keeps its room valid, and the message has as many bytes.
+                unsafe { copy::transfer(request.buffer, bytes.as_ptr(), copied) };
+                self.received(id, envelope, bytes.len());
+                if let Some(send) = send {
+                    self.finish_send(from, send);
+                }
+                Some(())
+            }
+        }
+    }
+
+    /// Receives an announced message: from the sender's memory if this PE can read it, else in pieces.
+    fn receive_long(
+        &mut self,
+        world: &Teams,
+        id: RequestId,
+        envelope: Envelope,
+        announcement: Announcement,
+    ) -> Option<()> {
+        let Announcement { send, bytes, home } = announcement;
+        let from = envelope.source as Pe;
+        let request = self.requests.get(id);
+        (request.envelope, request.bytes, request.pe) = (envelope, bytes, from);
+        let (target, wanted) = (request.buffer, bytes.min(request.room));
+        if self.read(world, from, home, (target, wanted))? {
+            self.complete(id);
+            self.finish_send(from, send);
+            return Some(());
+        }
+        let answer = Answer { words: [Kind::Accept.with(send), id.code()], payload: Some(wanted as u64) };
+        let request = self.requests.get(id);
+        (request.phase, request.moved) = (Phase::Arriving, 0);
+        match wanted {
+            0 => self.complete(id),
+            _ => self.peers[from].arriving += 1,
+        }
+        self.answer(from, answer);
+        Some(())
+    }
+
+    /// Reads the data of an announced message from the sender's memory. Returns whether it could; `None` if
+    /// the sender has no such memory.
+    fn read(
+        &mut self,
+        world: &Teams,
+        from: Pe,
+        home: Home,
+        (target, bytes): (*mut u8, usize),
+    ) -> Option<bool> {
+        let is_own = from == self.me;
+        if !is_own && self.peers[from].out.is_none() {
+            return Some(false);
+        }
+        match home {
+            Home::Symmetric(offset) => {
+                let offset = usize::try_from(offset).ok()?;
+                offset.checked_add(bytes).filter(|&end| end <= world.memory.region_bytes())?;
+                // SAFETY: the range lies in the sender's region, which is mapped here; the caller of the
+                // receive keeps its room valid.
+                unsafe { copy::transfer(target, world.memory.heap(from).add(offset), bytes) };
+                Some(true)
+            }
+            Home::Private(address) => {
+                let pid = if is_own { Some(std::process::id()) } else { world.pid_of(from) };
+                if pid == Some(std::process::id()) {
+                    // SAFETY: the sender is a thread of this process, or this PE, and keeps its data valid
+                    // until it hears that they were read; the caller of the receive keeps its room valid.
+                    unsafe { copy::transfer(target, address as *const u8, bytes) };
+                    return Some(true);
+                }
+                let peer = &mut self.peers[from];
+                // SAFETY: the caller of the receive keeps its room valid.
+                let is_read = peer.is_readable
+                    && pid.is_some_and(|pid| unsafe { process::read(pid, address, target, bytes) });
+                peer.is_readable = is_read;
+                Some(is_read)
+            }
+        }
+    }
+
+    /// Tells a sender that its message was received, or matched.
+    fn finish_send(&mut self, pe: Pe, send: u64) {
+        let answer = Answer { words: [Kind::Finished.with(send), 0], payload: None };
+        if pe == self.me {
+            let id = RequestId::from_code(send);
+            if self.requests.find(id).is_some() {
+                self.complete(id);
+            }
+            return;
+        }
+        self.answer(pe, answer);
+    }
+
+    /// The receiver of an announced message asks for its data.
+    fn note_accepted(&mut self, from: Pe, id: RequestId, receive: u64, room: usize) -> Option<()> {
+        let send = self.requests.find(id).filter(|send| send.phase == Phase::Sent && send.pe == from)?;
+        (send.partner, send.asked, send.moved) = (receive, room, 0);
+        if room > send.room {
+            return None;
+        }
+        if room == 0 {
+            self.complete(id);
+            return Some(());
+        }
+        send.phase = Phase::Pushing;
+        self.peers[from].pushing.push_back(id);
+        self.note_busy(from);
+        Some(())
+    }
+
+    /// Takes the next piece of a message.
+    fn take_piece(&mut self, from: Pe, id: RequestId, payload: &Payload<'_>) -> Option<()> {
+        let is_open = |request: &&mut Request| request.phase == Phase::Arriving && request.pe == from;
+        let request = self.requests.find(id).filter(is_open)?;
+        let (wanted, bytes) = (request.bytes.min(request.room), payload.len());
+        let moved = request.moved.checked_add(bytes).filter(|&moved| moved <= wanted)?;
+        // SAFETY: the caller of the receive keeps its room valid, in which the piece lies.
+        unsafe { payload.copy_to(request.buffer.add(request.moved), 0, bytes) };
+        request.moved = moved;
+        if moved == wanted {
+            self.peers[from].arriving -= 1;
+            self.complete(id);
+        }
+        Some(())
+    }
+}

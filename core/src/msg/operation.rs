@@ -1,0 +1,459 @@
+//! Sends, receives and probes.
+
+use super::envelope::{ANY_TAG, Context, Envelope, Tag};
+use super::outgoing::First;
+use super::request::{Phase, Request, RequestId, Status};
+use super::state::{Exchange, State, Unexpected};
+use super::{TwoSided, process};
+use crate::Pe;
+use crate::base::awaited::Awaited;
+use crate::base::error::{ErrorKind, Result};
+use crate::base::locked::{locked, try_locked};
+use crate::job::callback;
+use pelago_fabric::sync::spin_once;
+use std::sync::MutexGuard;
+
+/// Where a message goes, or a receive looks for one.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    pub context: Context,
+    pub pe: Pe,
+    pub tag: Tag,
+}
+
+/// How a send completes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// When its data may be reused.
+    Standard,
+    /// When a receive has matched it.
+    Synchronous,
+    /// At once: the data are copied.
+    Buffered,
+}
+
+/// A message that a probe has taken out of the queue: only its holder can receive it.
+pub struct Matched {
+    envelope: Envelope,
+    message: Unexpected,
+}
+
+impl Matched {
+    pub fn status(&self) -> Status {
+        let Envelope { source, tag, .. } = self.envelope;
+        Status { source: source as Pe, tag, bytes: self.message.len(), is_cancelled: false }
+    }
+}
+
+impl TwoSided {
+    /// Starts a send of `bytes` bytes. `None` if it is complete.
+    ///
+    /// # Errors
+    /// If the tag is [`ANY_TAG`].
+    ///
+    /// # Safety
+    /// `data` is valid for reads until the send is complete.
+    #[inline]
+    #[track_caller]
+    pub unsafe fn start_send(
+        &self,
+        to: Address,
+        (data, bytes): (*const u8, usize),
+        mode: Mode,
+    ) -> Result<Option<RequestId>> {
+        let mut state = self.lock();
+        if mode != Mode::Synchronous
+            && to.tag != ANY_TAG
+            && let peer = &mut state.exchange.peers[to.pe]
+            && bytes <= peer.eager_bytes
+            && peer.waiting.is_empty()
+            && let Some(out) = &mut peer.out
+        {
+            let first = First::eager(to.tag, to.context.0, (data, bytes));
+            // SAFETY: the caller guarantees the data.
+            if unsafe { out.send_first(&first) } {
+                out.notify();
+                return Ok(None);
+            }
+        }
+        // SAFETY: the caller guarantees the data.
+        unsafe { self.start_send_slowly(state, to, (data, bytes), mode) }
+    }
+
+    /// # Safety
+    /// As [`start_send`](TwoSided::start_send).
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn start_send_slowly(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        to: Address,
+        (data, bytes): (*const u8, usize),
+        mode: Mode,
+    ) -> Result<Option<RequestId>> {
+        callback::forbid(self, "send");
+        self.check_tag("send", to.tag)?;
+        let (me, exchange) = (self.my_pe(), &mut state.exchange);
+        let envelope = Envelope { context: to.context, source: me as u32, tag: to.tag };
+        let is_eager = bytes <= exchange.peers[to.pe].eager_bytes;
+        let owned = (mode == Mode::Buffered && (to.pe != me || !is_eager)).then(|| {
+            // SAFETY: the caller guarantees the data.
+            Box::<[u8]>::from(unsafe { std::slice::from_raw_parts(data, bytes) })
+        });
+        if !is_eager {
+            process::permit_reads();
+        }
+        let request = Request {
+            phase: Phase::Queued,
+            pe: to.pe,
+            buffer: owned.as_ref().map_or(data, |owned| owned.as_ptr()).cast_mut(),
+            room: bytes,
+            is_synchronous: mode == Mode::Synchronous,
+            bytes,
+            owned,
+            ..Exchange::receive_request(envelope, std::ptr::null_mut(), 0)
+        };
+        let is_detached = request.owned.is_some();
+        let id = exchange.requests.add(request);
+        if to.pe == me {
+            self.send_to_self(exchange, id);
+        } else {
+            exchange.peers[to.pe].waiting.push_back(id);
+            exchange.note_busy(to.pe);
+            exchange.flush_fifos();
+        }
+        // A buffered send, or one that is complete, has no request for the caller.
+        let is_done = exchange.requests.find(id).is_none_or(|request| request.phase == Phase::Done);
+        if is_done && !is_detached {
+            exchange.requests.free(id);
+        }
+        let has_net_work = exchange.has_net_work();
+        drop(state);
+        if has_net_work {
+            self.flush_net();
+            return Ok((!is_detached && !is_done)
+                .then_some(id)
+                .filter(|&id| self.free_if_done(id).is_none()));
+        }
+        Ok((!is_detached && !is_done).then_some(id))
+    }
+
+    /// A message to this PE itself.
+    fn send_to_self(&self, exchange: &mut Exchange, id: RequestId) {
+        let (me, teams) = (self.my_pe(), &self.messaging.teams);
+        let first = exchange.first(id, me);
+        exchange.requests.get(id).phase = Phase::Sent;
+        let head: Vec<u8> = first.head().iter().flat_map(|word| word.to_le_bytes()).collect();
+        // SAFETY: the caller of the send keeps its data valid until it is complete.
+        let data = unsafe { std::slice::from_raw_parts(first.data, first.bytes) };
+        let all = [&head, data].concat();
+        let payload = pelago_fabric::shm::fifo::Payload::of(&all);
+        let is_valid = exchange.take(teams, me, first.words, &payload).is_some();
+        assert!(is_valid, "PE {me} has sent itself a message that it refuses");
+        if first.is_all {
+            exchange.complete(id);
+        }
+    }
+
+    /// Starts a receive into a buffer of `room` bytes, from this PE, or any, with this tag, or any.
+    ///
+    /// # Safety
+    /// `buffer` is valid for writes until the receive is complete.
+    #[track_caller]
+    pub unsafe fn start_receive(
+        &self,
+        (context, source, tag): (Context, Option<Pe>, Option<Tag>),
+        (buffer, room): (*mut u8, usize),
+    ) -> RequestId {
+        let pattern = Envelope::pattern(context, source, tag);
+        let mut state = self.lock();
+        let exchange = &mut state.exchange;
+        let id = exchange.requests.add(Exchange::receive_request(pattern, buffer, room));
+        match exchange.matching.find_unexpected(&pattern) {
+            None => {
+                let place = exchange.matching.post(pattern, id);
+                exchange.requests.get(id).phase = Phase::Posted(place);
+            }
+            Some(place) => {
+                let (envelope, message) = exchange.matching.take_unexpected(place);
+                self.receive_unexpected(state, id, envelope, message);
+            }
+        }
+        id
+    }
+
+    /// Receives a message: see [`start_receive`](TwoSided::start_receive).
+    ///
+    /// # Safety
+    /// `buffer` is valid for writes.
+    #[track_caller]
+    pub unsafe fn receive_message(
+        &self,
+        pattern: (Context, Option<Pe>, Option<Tag>),
+        room: (*mut u8, usize),
+    ) -> Status {
+        // SAFETY: the caller guarantees the buffer, and this call does not return before the receive is done.
+        let id = unsafe { self.start_receive(pattern, room) };
+        self.wait_for_message(id)
+    }
+
+    /// Starts the receive of a message that a probe has matched.
+    ///
+    /// # Safety
+    /// `buffer` is valid for writes until the receive is complete.
+    #[track_caller]
+    pub unsafe fn start_receive_matched(
+        &self,
+        matched: Matched,
+        (buffer, room): (*mut u8, usize),
+    ) -> RequestId {
+        let Matched { envelope, message } = matched;
+        let mut state = self.lock();
+        let id = state.exchange.requests.add(Exchange::receive_request(envelope, buffer, room));
+        self.receive_unexpected(state, id, envelope, message);
+        id
+    }
+
+    #[cold]
+    #[track_caller]
+    fn receive_unexpected(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        id: RequestId,
+        envelope: Envelope,
+        message: Unexpected,
+    ) {
+        let (exchange, teams) = (&mut state.exchange, &self.messaging.teams);
+        let from = envelope.source as Pe;
+        exchange.peers[from].matched += 1;
+        let is_valid = exchange.receive_kept(teams, id, envelope, message).is_some();
+        exchange.allow(from, false);
+        let has_net_work = exchange.has_net_work();
+        drop(state);
+        if !is_valid {
+            self.fail_invalid(&format!("PE {from} has announced a message that lies outside its memory"));
+        }
+        if has_net_work {
+            self.flush_net();
+        }
+    }
+
+    /// Frees a request if it is done: its outcome.
+    fn free_if_done(&self, id: RequestId) -> Option<Status> {
+        let mut state = self.lock();
+        let is_done = state.exchange.requests.get(id).phase == Phase::Done;
+        is_done.then(|| state.exchange.requests.free(id).status())
+    }
+
+    /// Makes progress; then frees the request if it is done: its outcome.
+    ///
+    /// # Panics
+    /// If there is no such request.
+    #[track_caller]
+    pub fn test_message(&self, id: RequestId) -> Option<Status> {
+        let status = self.look(id);
+        if status.is_none() && self.net.is_some() {
+            self.progress();
+            return self.look(id);
+        }
+        status
+    }
+
+    /// Takes what has come through FIFOs; then frees the request if it is done.
+    #[track_caller]
+    fn look(&self, id: RequestId) -> Option<Status> {
+        let mut state = self.lock();
+        let request = state.exchange.requests.get(id);
+        if request.phase != Phase::Done {
+            let (is_wanted, pattern) = (matches!(request.phase, Phase::Posted(_)), request.envelope);
+            self.poll(&mut state, is_wanted.then_some(&pattern));
+        }
+        let is_done = state.exchange.requests.get(id).phase == Phase::Done;
+        let status = is_done.then(|| state.exchange.requests.free(id).status());
+        let has_net_work = state.exchange.has_net_work();
+        drop(state);
+        if has_net_work {
+            self.flush_net();
+        }
+        status
+    }
+
+    /// Whether a request is done. It stays.
+    pub fn is_message_done(&self, id: RequestId) -> bool {
+        self.lock().exchange.requests.get(id).phase == Phase::Done
+    }
+
+    #[track_caller]
+    fn poll(&self, state: &mut State, wanted: Option<&Envelope>) {
+        if let Err(reason) = state.poll(&self.messaging.teams, wanted.is_some()) {
+            self.fail_invalid(&reason);
+        }
+        if let Some(pattern) = wanted.filter(|_| self.net.is_some()) {
+            state.exchange.allow_wanted(pattern);
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn fail_invalid(&self, reason: &str) -> ! {
+        self.fail(&format!("PE {}: {reason}", self.my_pe()))
+    }
+
+    /// Waits until a request is done, and frees it: its outcome.
+    #[track_caller]
+    pub fn wait_for_message(&self, id: RequestId) -> Status {
+        for _ in 0..self.policy.spins() {
+            if let Some(status) = self.look(id) {
+                return status;
+            }
+            spin_once();
+        }
+        let awaited = self.awaited(id);
+        let mut status = None;
+        self.wait(awaited, || {
+            status = status.or_else(|| self.look(id));
+            status.is_some()
+        });
+        status.expect("a wait ends when the request is done")
+    }
+
+    /// The condition of the wait for a request.
+    fn awaited(&self, id: RequestId) -> Awaited {
+        let mut state = self.lock();
+        let request = state.exchange.requests.get(id);
+        let is_send = matches!(request.phase, Phase::Queued | Phase::Sent | Phase::Pushing);
+        let is_any = request.envelope.source == super::envelope::ANY_SOURCE;
+        Awaited::Message { is_send, pe: Some(request.pe).filter(|_| !is_any || is_send) }
+    }
+
+    /// Cancels a receive that has no message yet: it is then done, and its outcome says that it was
+    /// cancelled. Returns whether it was. A send is not cancelled.
+    pub fn cancel_receive(&self, id: RequestId) -> bool {
+        let mut state = self.lock();
+        let exchange = &mut state.exchange;
+        let request = exchange.requests.get(id);
+        let Phase::Posted(place) = request.phase else { return false };
+        request.is_cancelled = true;
+        exchange.matching.unpost(place);
+        exchange.complete(id);
+        true
+    }
+
+    /// Looks for a message that a receive with this pattern would get: its envelope and length.
+    #[track_caller]
+    pub fn probe_once(&self, (context, source, tag): (Context, Option<Pe>, Option<Tag>)) -> Option<Status> {
+        self.probe_with(&Envelope::pattern(context, source, tag), |exchange, place| {
+            let (envelope, message) = exchange.matching.unexpected(place);
+            let (source, tag, bytes) = (envelope.source as Pe, envelope.tag, message.len());
+            Status { source, tag, bytes, is_cancelled: false }
+        })
+    }
+
+    /// Takes a message that a receive with this pattern would get, so that only the caller can receive it.
+    #[track_caller]
+    pub fn match_once(&self, (context, source, tag): (Context, Option<Pe>, Option<Tag>)) -> Option<Matched> {
+        self.probe_with(&Envelope::pattern(context, source, tag), |exchange, place| {
+            let (envelope, message) = exchange.matching.take_unexpected(place);
+            Matched { envelope, message }
+        })
+    }
+
+    #[track_caller]
+    fn probe_with<R>(
+        &self,
+        pattern: &Envelope,
+        found: impl FnOnce(&mut Exchange, super::queue::Place) -> R,
+    ) -> Option<R> {
+        if self.net.is_some() {
+            self.progress();
+        }
+        let mut state = self.lock();
+        let mut place = state.exchange.matching.find_unexpected(pattern);
+        if place.is_none() {
+            self.poll(&mut state, Some(pattern));
+            place = state.exchange.matching.find_unexpected(pattern);
+        }
+        let found = place.map(|place| found(&mut state.exchange, place));
+        let has_net_work = state.exchange.has_net_work();
+        drop(state);
+        if has_net_work {
+            self.flush_net();
+        }
+        found
+    }
+
+    /// Waits for a message that a receive with this pattern would get; see
+    /// [`probe_once`](TwoSided::probe_once).
+    #[track_caller]
+    pub fn probe(&self, pattern: (Context, Option<Pe>, Option<Tag>)) -> Status {
+        self.wait_until(pattern.1, || self.probe_once(pattern))
+    }
+
+    /// Waits for a message as [`match_once`](TwoSided::match_once) takes it.
+    #[track_caller]
+    pub fn match_message(&self, pattern: (Context, Option<Pe>, Option<Tag>)) -> Matched {
+        self.wait_until(pattern.1, || self.match_once(pattern))
+    }
+
+    #[track_caller]
+    fn wait_until<R>(&self, pe: Option<Pe>, mut look: impl FnMut() -> Option<R>) -> R {
+        let mut found = look();
+        if found.is_none() {
+            self.wait(Awaited::Message { is_send: false, pe }, || {
+                found = found.take().or_else(&mut look);
+                found.is_some()
+            });
+        }
+        found.expect("a wait ends when a message has come")
+    }
+
+    /// Makes progress on messages, unless another thread does.
+    #[track_caller]
+    pub fn advance_messages(&self) {
+        let Some(state) = self.msg.get_if_open() else { return };
+        let Some(mut state) = try_locked(state) else { return };
+        self.poll(&mut state, None);
+        let has_net_work = state.exchange.has_net_work();
+        drop(state);
+        if has_net_work {
+            self.flush_net();
+        }
+    }
+
+    /// Waits until everything that was sent here has left, as this PE is about to leave the job.
+    #[track_caller]
+    pub fn finish_messages(&self) {
+        let Some(state) = self.msg.get_if_open() else { return };
+        let busy = || locked(state).exchange.busy.front().copied();
+        if let Some(pe) = busy() {
+            self.wait(Awaited::Message { is_send: true, pe: Some(pe) }, || busy().is_none());
+        }
+    }
+
+    /// A number that changes when a message arrives or a request completes.
+    pub fn message_activity(&self) -> u64 {
+        self.msg.get_if_open().map_or(0, |state| {
+            let state = locked(state);
+            state.exchange.completed + state.exchange.arrived
+        })
+    }
+
+    /// Whether no message waits in a FIFO of this PE that it would take.
+    pub fn are_fifos_settled(&self) -> bool {
+        self.msg.get_if_open().is_none_or(|state| !locked(state).has_arrivals())
+    }
+
+    #[inline(always)]
+    fn lock(&self) -> MutexGuard<'_, State> {
+        locked(self.msg.get(&self.messaging.teams))
+    }
+
+    #[track_caller]
+    fn check_tag(&self, operation: &'static str, tag: Tag) -> Result<()> {
+        match tag {
+            ANY_TAG => Err(ErrorKind::BadTag { me: self.my_pe(), operation }.into()),
+            _ => Ok(()),
+        }
+    }
+}

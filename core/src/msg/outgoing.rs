@@ -1,0 +1,194 @@
+//! Messages that leave: at once where there is room, and else when there is.
+//!
+//! Invariant: the unsolicited messages to a PE leave in the order of the sends, and so do the solicited ones.
+
+use super::request::{Phase, Request, RequestId};
+use super::state::{Answer, Exchange, Out, Peer, Region, SOLICITED, UNSOLICITED};
+use super::wire::{Announcement, Home, Kind};
+use crate::Pe;
+use pelago_fabric::shm::fifo::Words;
+
+/// The first message of a send.
+pub(super) struct First {
+    pub(super) words: Words,
+    head: [u64; 4],
+    heads: usize,
+    /// The data that travel with it.
+    pub(super) data: *const u8,
+    pub(super) bytes: usize,
+    /// Whether the send is complete when it has left.
+    pub(super) is_all: bool,
+}
+
+impl First {
+    /// An eager message, which nobody confirms.
+    #[inline(always)]
+    pub(super) fn eager(tag: u32, context: u64, (data, bytes): (*const u8, usize)) -> First {
+        let words = [Kind::Eager.with(tag.into()), context];
+        First { words, head: [0; 4], heads: 0, data, bytes, is_all: true }
+    }
+
+    /// The first message of this send.
+    pub(super) fn of(id: RequestId, send: &Request, eager_bytes: usize, home: Home) -> First {
+        let (tag, context) = (u64::from(send.envelope.tag), send.envelope.context.0);
+        let (data, bytes) = (send.buffer.cast_const(), send.room);
+        if bytes > eager_bytes {
+            let head = Announcement { send: id.code(), bytes, home }.words();
+            let words = [Kind::Announce.with(tag), context];
+            return First { words, head, heads: 4, data, bytes: 0, is_all: false };
+        }
+        if send.is_synchronous {
+            let words = [Kind::Matched.with(tag), context];
+            return First { words, head: [id.code(), 0, 0, 0], heads: 1, data, bytes, is_all: false };
+        }
+        First::eager(send.envelope.tag, context, (data, bytes))
+    }
+
+    /// The words in front of the data.
+    pub(super) fn head(&self) -> &[u64] {
+        &self.head[..self.heads]
+    }
+}
+
+impl Out {
+    /// Sends the first message of a send through the FIFO; `false` if there is no room now.
+    ///
+    /// # Safety
+    /// The data of the send are valid for reads.
+    #[inline(always)]
+    pub(super) unsafe fn send_first(&mut self, first: &First) -> bool {
+        // SAFETY: the caller guarantees the data.
+        unsafe { self.fifos[UNSOLICITED].send(first.words, first.head(), first.data, first.bytes) }
+    }
+
+    fn send_answer(&mut self, answer: &Answer) -> bool {
+        let head: &[u64] = answer.payload.as_slice();
+        // SAFETY: the payload is the head: no bytes are read behind it.
+        unsafe { self.fifos[SOLICITED].send(answer.words, head, std::ptr::dangling(), 0) }
+    }
+}
+
+impl Exchange {
+    /// Where the data of a send lie, for PEs that can read them.
+    pub(super) fn home(send: &Request, Region(start, region_bytes): Region) -> Home {
+        let start = start as usize;
+        match (send.buffer as usize).checked_sub(start) {
+            Some(offset) if offset.checked_add(send.room).is_some_and(|end| end <= region_bytes) => {
+                Home::Symmetric(offset as u64)
+            }
+            _ => Home::Private(send.buffer as u64),
+        }
+    }
+
+    /// Sends a solicited message, now or later.
+    pub(super) fn answer(&mut self, pe: Pe, answer: Answer) {
+        let peer = &mut self.peers[pe];
+        if let Some(out) = peer.out.as_mut().filter(|_| peer.answers.is_empty())
+            && out.send_answer(&answer)
+        {
+            return out.notify();
+        }
+        peer.answers.push_back(answer);
+        self.note_busy(pe);
+    }
+
+    /// Sends through FIFOs what waits for room there.
+    pub(super) fn flush_fifos(&mut self) {
+        for _ in 0..self.busy.len() {
+            let Some(pe) = self.busy.pop_front() else { return };
+            self.peers[pe].is_busy = false;
+            if self.peers[pe].out.is_none() || !self.flush_fifo(pe) {
+                self.note_busy(pe);
+            }
+        }
+    }
+
+    /// Sends to a mapped PE what waits for room. Returns whether nothing waits any more.
+    fn flush_fifo(&mut self, pe: Pe) -> bool {
+        let mut has_sent = false;
+        while let Some(answer) = self.peers[pe].answers.front().copied() {
+            if !self.out(pe).send_answer(&answer) {
+                break;
+            }
+            self.peers[pe].answers.pop_front();
+            has_sent = true;
+        }
+        if self.peers[pe].answers.is_empty() {
+            has_sent |= self.push_through_fifo(pe);
+        }
+        while let Some(&id) = self.peers[pe].waiting.front() {
+            let first = self.first(id, pe);
+            // SAFETY: the caller of the send keeps its data valid until it is complete.
+            if !unsafe { self.out(pe).send_first(&first) } {
+                break;
+            }
+            self.has_left(pe, id, &first);
+            has_sent = true;
+        }
+        if has_sent {
+            self.out(pe).notify();
+        }
+        self.peers[pe].is_idle()
+    }
+
+    fn out(&mut self, pe: Pe) -> &mut Out {
+        self.peers[pe].out.as_mut().expect("only a mapped PE has a FIFO")
+    }
+
+    /// Sends pieces of long messages through a FIFO while there is room. Returns whether it has sent any.
+    fn push_through_fifo(&mut self, pe: Pe) -> bool {
+        let mut has_sent = false;
+        while let Some(&id) = self.peers[pe].pushing.front() {
+            let Exchange { requests, peers, .. } = self;
+            let (send, Some(out)) = (requests.get(id), &mut peers[pe].out) else { break };
+            // Half of the longest message: so the receiver copies one piece while the next one is written.
+            let piece = (send.asked - send.moved).min(out.fifos[SOLICITED].message_bytes() / 2);
+            let words = [Kind::Data.with(send.partner), 0];
+            // SAFETY: the caller of the send keeps its data valid until it is complete.
+            if !unsafe { out.fifos[SOLICITED].send(words, &[], send.buffer.add(send.moved), piece) } {
+                break;
+            }
+            has_sent = true;
+            self.has_pushed(pe, id, piece);
+        }
+        has_sent
+    }
+
+    /// Notes that a piece of a long message has left.
+    pub(super) fn has_pushed(&mut self, pe: Pe, id: RequestId, piece: usize) {
+        let send = self.requests.get(id);
+        send.moved += piece;
+        if send.moved == send.asked {
+            self.peers[pe].pushing.pop_front();
+            self.complete(id);
+        }
+    }
+
+    /// The first message of a send that waits.
+    pub(super) fn first(&mut self, id: RequestId, pe: Pe) -> First {
+        let (eager_bytes, region) = (self.peers[pe].eager_bytes, self.region);
+        let send = self.requests.get(id);
+        First::of(id, send, eager_bytes, Exchange::home(send, region))
+    }
+
+    /// Notes that the first message of the oldest send that waits has left.
+    pub(super) fn has_left(&mut self, pe: Pe, id: RequestId, first: &First) {
+        let front = self.peers[pe].waiting.pop_front();
+        debug_assert_eq!(front, Some(id), "sends leave in order");
+        self.requests.get(id).phase = Phase::Sent;
+        if first.is_all {
+            self.complete(id);
+        }
+    }
+
+    /// Whether something waits to be sent over the network, and can be sent as far as is known.
+    pub(super) fn has_net_work(&self) -> bool {
+        let can_send = |peer: &Peer| {
+            peer.out.is_none()
+                && (!peer.answers.is_empty()
+                    || !peer.pushing.is_empty()
+                    || !peer.waiting.is_empty() && peer.sent < peer.allowed)
+        };
+        self.busy.iter().any(|&pe| can_send(&self.peers[pe]))
+    }
+}

@@ -1,0 +1,382 @@
+//! The state of two-sided messages of a PE.
+//!
+//! Invariant: one lock protects all of it, and no call of the network is made while it is held: the network
+//! delivers messages under its own lock, and takes this one then.
+
+use super::envelope::Envelope;
+use super::matching::Matching;
+use super::request::{Request, RequestId, Requests};
+use super::wire::Announcement;
+use crate::Pe;
+use crate::coll::teams::Teams;
+use pelago_boot::Settings;
+use pelago_fabric::shm::Segment;
+use pelago_fabric::shm::doorbell::Doorbell;
+use pelago_fabric::shm::fifo::{Consumer, INLINE_BYTES, Producer, Words};
+use pelago_fabric::sync::{AtomicU64, Ordering, fence};
+use std::collections::VecDeque;
+use std::mem::transmute;
+use std::sync::{Arc, Mutex, OnceLock};
+
+/// Bytes of the longest eager message, unless a setting says otherwise.
+const EAGER_BYTES: usize = 8 << 10;
+/// The least number of unsolicited messages that a PE keeps of each other one.
+const KEPT_MIN: u64 = 8;
+/// The greatest number.
+const KEPT_MAX: u64 = 4096;
+
+/// The messages of a PE, once it has sent or received one.
+pub struct MsgState {
+    state: OnceLock<Mutex<State>>,
+    pub(super) limits: Limits,
+}
+
+/// The thresholds of the protocols.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of the longest eager message.
+    pub eager_bytes: usize,
+    /// Bytes of the messages that a PE keeps at most before a receive asks for them.
+    pub unexpected_bytes: usize,
+}
+
+impl MsgState {
+    pub fn new(settings: &Settings) -> MsgState {
+        let eager_bytes = settings.eager_limit.unwrap_or(EAGER_BYTES);
+        let limits = Limits { eager_bytes, unexpected_bytes: settings.unexpected_memory };
+        MsgState { state: OnceLock::new(), limits }
+    }
+
+    /// The state, which is made when it is first asked for.
+    #[inline]
+    pub(super) fn get(&self, world: &Teams) -> &Mutex<State> {
+        self.state.get_or_init(|| {
+            let state = Mutex::new(State::new(world, self.limits));
+            // From now on waits make progress on messages.
+            world.uses_messages.store(true, Ordering::Relaxed);
+            state
+        })
+    }
+
+    /// The state, if it was made.
+    #[inline]
+    pub(super) fn get_if_open(&self) -> Option<&Mutex<State>> {
+        self.state.get()
+    }
+}
+
+/// All of it.
+pub(super) struct State {
+    /// The FIFOs in which this PE receives from each PE that is mapped: unsolicited and solicited messages.
+    pub(super) inputs: Box<[Option<[Consumer<'static>; 2]>]>,
+    /// The mapped PEs that have sent something.
+    pub(super) senders: Vec<Pe>,
+    contacts: Contacts,
+    pub(super) exchange: Exchange,
+}
+
+/// The exchange with the other PEs, but for the FIFOs in which this PE receives.
+pub(super) struct Exchange {
+    pub(super) me: Pe,
+    pub(super) matching: Matching<RequestId, Unexpected>,
+    pub(super) requests: Requests,
+    pub(super) peers: Box<[Peer]>,
+    /// The peers for which something waits to be sent.
+    pub(super) busy: VecDeque<Pe>,
+    /// Whether a thread sends over the network what waits for it.
+    pub(super) is_flushing: bool,
+    /// Requests that have completed, and messages that have arrived, so far.
+    pub(super) completed: u64,
+    pub(super) arrived: u64,
+    /// The number of unsolicited messages that this PE keeps of each other one.
+    pub(super) kept_max: u64,
+    /// This PE's part of symmetric memory: its start and its length in bytes.
+    pub(super) region: Region,
+    /// Bytes of a piece of a long message over the network.
+    pub(super) piece_bytes: usize,
+    /// Where a message for the network is put together.
+    pub(super) scratch: Vec<u8>,
+    _segment: Arc<Segment>,
+}
+
+/// The range of this PE's region; it is only compared with.
+#[derive(Clone, Copy)]
+pub(super) struct Region(pub(super) *mut u8, pub(super) usize);
+
+// SAFETY: the address is never accessed.
+unsafe impl Send for Region {}
+
+/// Which PEs of the node have sent something through a FIFO.
+struct Contacts {
+    words: &'static [AtomicU64],
+    seen: Box<[u64]>,
+    /// The PE of each slot of the node.
+    pes: Box<[Pe]>,
+}
+
+/// Another PE, or this one.
+pub(super) struct Peer {
+    /// The FIFOs to it, if it is mapped.
+    pub(super) out: Option<Out>,
+    /// Bytes of the longest eager message to it.
+    pub(super) eager_bytes: usize,
+    /// Whether its memory can be read by a system call, as far as is known.
+    pub(super) is_readable: bool,
+    /// Sends whose first message waits for room, in order.
+    pub(super) waiting: VecDeque<RequestId>,
+    /// Solicited messages that wait for room.
+    pub(super) answers: VecDeque<Answer>,
+    /// Sends whose data are being sent in pieces.
+    pub(super) pushing: VecDeque<RequestId>,
+    pub(super) is_busy: bool,
+    /// Unsolicited messages that have come from it, and how many of them are not kept any more.
+    pub(super) arrived: u64,
+    pub(super) matched: u64,
+    /// Over a network: unsolicited messages that were sent to it, and how many may be; and how many it may
+    /// send, as it was told.
+    pub(super) sent: u64,
+    pub(super) allowed: u64,
+    pub(super) told: u64,
+    /// Receives that have a message of it, whose data are to come in pieces.
+    pub(super) arriving: usize,
+    /// Whether it was asked to say that it has sent all, and whether it has said so.
+    pub(super) is_asked: bool,
+    pub(super) has_sent_all: bool,
+}
+
+/// A short solicited message.
+#[derive(Clone, Copy)]
+pub(super) struct Answer {
+    pub(super) words: Words,
+    pub(super) payload: Option<u64>,
+}
+
+/// The FIFOs to a PE.
+pub(super) struct Out {
+    pub(super) fifos: [Producer<'static>; 2],
+    doorbell: &'static Doorbell,
+    /// This PE's bit in the peer's set of contacts.
+    contact: (&'static AtomicU64, u64),
+    has_sent: bool,
+}
+
+/// The numbers of the two FIFOs.
+pub(super) const UNSOLICITED: usize = 0;
+pub(super) const SOLICITED: usize = 1;
+
+impl Out {
+    /// Makes a message that was sent known to its receiver.
+    #[inline(always)]
+    pub(super) fn notify(&mut self) {
+        if !self.has_sent {
+            self.has_sent = true;
+            self.contact.0.fetch_or(self.contact.1, Ordering::Relaxed);
+        }
+        // SYNC POINT doorbell: orders the message before the look at the receiver's announcement.
+        fence(Ordering::SeqCst);
+        if self.doorbell.has_sleepers() {
+            self.doorbell.ring_all();
+        }
+    }
+}
+
+/// A message that no receive has asked for yet.
+pub enum Unexpected {
+    /// Its data, and the sender's request if the sender waits for the match.
+    Eager { data: Kept, send: Option<u64> },
+    /// Its data are still at the sender.
+    Announced(Announcement),
+}
+
+/// The data of an unexpected message.
+pub enum Kept {
+    Short([u8; INLINE_BYTES], usize),
+    Long(Box<[u8]>),
+}
+
+impl Kept {
+    pub(super) fn bytes(&self) -> &[u8] {
+        match self {
+            Kept::Short(bytes, len) => &bytes[..*len],
+            Kept::Long(bytes) => bytes,
+        }
+    }
+}
+
+impl Unexpected {
+    /// The length of the message in bytes.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Unexpected::Eager { data, .. } => data.bytes().len(),
+            Unexpected::Announced(announcement) => announcement.bytes,
+        }
+    }
+}
+
+impl State {
+    fn new(world: &Teams, limits: Limits) -> State {
+        let (memory, me, n_pes) = (&world.memory, world.my_pe(), world.n_pes());
+        let segment = Arc::clone(memory.segment());
+        // SAFETY: only the lifetime changes: the segment is kept beside what borrows from it.
+        let shared = unsafe { transmute::<&Segment, &'static Segment>(&*segment) };
+        let slot = |pe| memory.slot(pe).filter(|_| memory.is_mapped(pe));
+        let own = memory.slot(me);
+        // A message to this PE itself takes no way at all.
+        let pair = |pe| slot(pe).zip(own).filter(|_| pe != me);
+        let input = |pe| pair(pe).map(|(from, to)| shared.fifos(from, to).map(|fifo| fifo.consumer()));
+        let kept = limits.unexpected_bytes / n_pes / limits.eager_bytes.max(INLINE_BYTES);
+        let kept_max = (kept as u64).clamp(KEPT_MIN, KEPT_MAX);
+        let peer = |pe| Peer::new(world, shared, (pe, pair(pe)), limits, kept_max);
+        let mut pes = vec![0; memory.blocks().len()];
+        for (pe, slot) in (0..n_pes).filter_map(|pe| Some((pe, memory.slot(pe)?))) {
+            pes[slot] = pe;
+        }
+        let words = own.map_or(&[][..], |own| shared.contacts(own));
+        State {
+            inputs: (0..n_pes).map(input).collect(),
+            senders: Vec::new(),
+            contacts: Contacts { words, seen: vec![0; words.len()].into(), pes: pes.into() },
+            exchange: Exchange {
+                me,
+                matching: Matching::default(),
+                requests: Requests::default(),
+                peers: (0..n_pes).map(peer).collect(),
+                busy: VecDeque::new(),
+                is_flushing: false,
+                completed: 0,
+                arrived: 0,
+                kept_max,
+                region: Region(memory.heap(me), memory.region_bytes()),
+                piece_bytes: world.net.as_ref().map_or(0, |net| net.message_bytes()),
+                scratch: Vec::new(),
+                _segment: segment,
+            },
+        }
+    }
+
+    /// Takes note of PEs that have sent their first message.
+    #[inline]
+    pub(super) fn note_contacts(&mut self) {
+        for (word, seen) in self.contacts.words.iter().zip(&self.contacts.seen) {
+            if word.load(Ordering::Relaxed) != *seen {
+                return self.add_senders();
+            }
+        }
+    }
+
+    #[cold]
+    fn add_senders(&mut self) {
+        let Contacts { words, seen, pes } = &mut self.contacts;
+        for (i, word) in words.iter().enumerate() {
+            let now = word.load(Ordering::Relaxed);
+            let mut new = now & !std::mem::replace(&mut seen[i], now);
+            while new != 0 {
+                let slot = 64 * i + new.trailing_zeros() as usize;
+                new &= new - 1;
+                // Any PE can write any bit.
+                let pe = pes.get(slot).copied().filter(|&pe| self.inputs[pe].is_some());
+                self.senders.extend(pe.filter(|pe| !self.senders.contains(pe)));
+            }
+        }
+    }
+
+    /// Whether a message lies in a FIFO that this PE would take.
+    pub(super) fn has_arrivals(&mut self) -> bool {
+        self.note_contacts();
+        self.senders.iter().any(|&pe| {
+            let Some([unsolicited, solicited]) = &self.inputs[pe] else { return false };
+            solicited.has_message() || unsolicited.has_message() && self.exchange.takes(pe, false)
+        })
+    }
+}
+
+impl Exchange {
+    /// Whether this PE takes unsolicited messages of a PE now. It does if a receive that has no message yet
+    /// wants them, and else as long as it has room to keep them.
+    #[inline(always)]
+    pub(super) fn takes(&self, from: Pe, is_wanted: bool) -> bool {
+        let peer = &self.peers[from];
+        is_wanted || peer.arrived - peer.matched < self.kept_max
+    }
+
+    /// Notes that something waits to be sent to a PE.
+    pub(super) fn note_busy(&mut self, pe: Pe) {
+        let peer = &mut self.peers[pe];
+        if !std::mem::replace(&mut peer.is_busy, true) {
+            self.busy.push_back(pe);
+        }
+    }
+
+    /// Completes a request. A buffered send is freed, as nobody waits for it.
+    pub(super) fn complete(&mut self, id: RequestId) {
+        self.completed += 1;
+        let request = self.requests.get(id);
+        request.phase = super::request::Phase::Done;
+        if request.owned.is_some() {
+            self.requests.free(id);
+        }
+    }
+
+    /// A request of a receive with this pattern.
+    pub(super) fn receive_request(pattern: Envelope, buffer: *mut u8, room: usize) -> Request {
+        Request {
+            phase: super::request::Phase::Arriving,
+            pe: pattern.source as Pe,
+            envelope: pattern,
+            buffer,
+            room,
+            bytes: 0,
+            moved: 0,
+            asked: 0,
+            is_synchronous: false,
+            partner: 0,
+            owned: None,
+            is_cancelled: false,
+        }
+    }
+}
+
+impl Peer {
+    fn new(
+        world: &Teams,
+        segment: &'static Segment,
+        (pe, slots): (Pe, Option<(usize, usize)>),
+        limits: Limits,
+        kept_max: u64,
+    ) -> Peer {
+        let out = slots.map(|(to, own)| Out {
+            fifos: segment.fifos(own, to).map(|fifo| fifo.producer()),
+            doorbell: &segment.blocks()[to].doorbell,
+            contact: (&segment.contacts(to)[own / 64], 1 << (own % 64)),
+            has_sent: false,
+        });
+        // The words that travel with a payload.
+        const HEADS_BYTES: usize = 16;
+        let most = match &out {
+            Some(out) => out.fifos[UNSOLICITED].message_bytes() - HEADS_BYTES,
+            None => world.net.as_ref().map_or(0, |net| net.message_bytes().saturating_sub(HEADS_BYTES)),
+        };
+        Peer {
+            out,
+            eager_bytes: if pe == world.my_pe() { usize::MAX } else { limits.eager_bytes.min(most) },
+            is_readable: true,
+            waiting: VecDeque::new(),
+            answers: VecDeque::new(),
+            pushing: VecDeque::new(),
+            is_busy: false,
+            arrived: 0,
+            matched: 0,
+            sent: 0,
+            allowed: kept_max,
+            told: kept_max,
+            arriving: 0,
+            is_asked: false,
+            has_sent_all: false,
+        }
+    }
+
+    /// Whether nothing waits to be sent to it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty() && self.answers.is_empty() && self.pushing.is_empty()
+    }
+}

@@ -1,0 +1,145 @@
+//! Messages as they travel between two PEs: two words and a payload.
+//!
+//! ```text
+//! kind      | first word: kind 8, value 48  | second word | payload
+//! Eager     | tag                           | context     | data
+//! Matched   | tag                           | context     | send, data
+//! Announce  | tag                           | context     | send, length, address, home
+//! Accept    | send                          | receive     | bytes that the receiver has room for
+//! Data      | receive                       | -           | the next piece of the data
+//! Finished  | send                          | -           | it has all data, or a match
+//! Allow     | -                             | count       | unsolicited messages that may be sent
+//! Ask       | -                             | -           | has the PE sent all?
+//! Last      | -                             | -           | it has
+//! ```
+//! The first three are *unsolicited*: the receiver may have to keep them. The others are *solicited*: they
+//! are answers to a message of their receiver, so that it can always take them. Over a network the purpose of
+//! a message stands above the kind, and the second word in front of the payload, except that of `Data`.
+
+/// The kind of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    Eager,
+    Matched,
+    Announce,
+    Accept,
+    Data,
+    Finished,
+    Allow,
+    Ask,
+    Last,
+}
+
+/// The largest value.
+pub const VALUE_MAX: u64 = (1 << 48) - 1;
+
+impl Kind {
+    /// The first word of a message of this kind.
+    #[inline(always)]
+    pub fn with(self, value: u64) -> u64 {
+        debug_assert!(value <= VALUE_MAX, "a value of 48 bits");
+        (self as u64) << 48 | value
+    }
+
+    /// The kind and the value of a first word; what lies above them is not read. `None` if there is no such
+    /// kind.
+    #[inline(always)]
+    pub fn of(word: u64) -> Option<(Kind, u64)> {
+        let kind = match (word >> 48) as u8 {
+            0 => Kind::Eager,
+            1 => Kind::Matched,
+            2 => Kind::Announce,
+            3 => Kind::Accept,
+            4 => Kind::Data,
+            5 => Kind::Finished,
+            6 => Kind::Allow,
+            7 => Kind::Ask,
+            8 => Kind::Last,
+            _ => return None,
+        };
+        Some((kind, word & VALUE_MAX))
+    }
+
+    /// Whether the receiver may have to keep it.
+    #[inline(always)]
+    pub fn is_unsolicited(self) -> bool {
+        matches!(self, Kind::Eager | Kind::Matched | Kind::Announce)
+    }
+}
+
+/// Where the data of an announced message lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// At an address of the sender's process.
+    Private(u64),
+    /// At an offset in the sender's part of symmetric memory.
+    Symmetric(u64),
+}
+
+/// Words of the payload of an announcement.
+pub const ANNOUNCE_WORDS: usize = 4;
+
+/// An announced message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Announcement {
+    /// The sender's request.
+    pub send: u64,
+    /// The length of the message in bytes.
+    pub bytes: usize,
+    pub home: Home,
+}
+
+impl Announcement {
+    pub fn words(self) -> [u64; ANNOUNCE_WORDS] {
+        let (address, is_symmetric) = match self.home {
+            Home::Private(address) => (address, 0),
+            Home::Symmetric(offset) => (offset, 1),
+        };
+        [self.send, self.bytes as u64, address, is_symmetric]
+    }
+
+    /// `None` if no sender has written these words.
+    pub fn from_words([send, bytes, address, is_symmetric]: [u64; ANNOUNCE_WORDS]) -> Option<Announcement> {
+        let home = match is_symmetric {
+            0 => Home::Private(address),
+            1 => Home::Symmetric(address),
+            _ => return None,
+        };
+        let bytes = usize::try_from(bytes).ok().filter(|&bytes| bytes <= isize::MAX as usize)?;
+        (send <= VALUE_MAX).then_some(Announcement { send, bytes, home })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_first_word_is_what_was_packed(kind in 0..9_u64, value in 0..=VALUE_MAX, purpose: u8) {
+            let (kind, _) = Kind::of(kind << 48).expect("there are nine kinds");
+            prop_assert_eq!(Kind::of(kind.with(value) | u64::from(purpose) << 56), Some((kind, value)));
+        }
+
+        #[test]
+        fn any_words_are_an_announcement_or_refused(words: [u64; ANNOUNCE_WORDS]) {
+            if let Some(announcement) = Announcement::from_words(words) {
+                prop_assert_eq!(announcement.words(), words);
+            }
+        }
+    }
+
+    #[test]
+    fn an_announcement_survives_its_words() {
+        for home in [Home::Private(u64::MAX), Home::Symmetric(64)] {
+            let announcement = Announcement { send: VALUE_MAX, bytes: 1 << 40, home };
+            assert_eq!(Announcement::from_words(announcement.words()), Some(announcement));
+        }
+        assert_eq!(Announcement::from_words([0, 0, 0, 2]), None);
+        assert_eq!(Announcement::from_words([1 << 48, 0, 0, 0]), None);
+        assert_eq!(Announcement::from_words([0, u64::MAX, 0, 0]), None);
+        assert_eq!(Kind::of(9 << 48), None);
+    }
+}

@@ -1,0 +1,523 @@
+//! Two-sided messages between the members of a team.
+
+use crate::array::messages::{Entry, Messages};
+use crate::array::nb::Scope;
+use crate::team::Team;
+use crate::world::World;
+use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
+use pelago_core::coll::schedule::Rank;
+use pelago_core::msg::envelope::{Context, Tag};
+use pelago_core::msg::operation::{Address, Matched, Mode};
+use pelago_core::msg::request::Status;
+
+/// Any source, or any tag, of a receive or a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Any;
+
+/// The source that a receive takes a message from: a rank, or [`Any`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source(Option<Rank>);
+
+/// The tag of the message that a receive takes: a number below 2^32 - 1, or [`Any`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TagPattern(Option<Tag>);
+
+impl From<Any> for Source {
+    fn from(_: Any) -> Source {
+        Source(None)
+    }
+}
+
+impl From<Rank> for Source {
+    fn from(rank: Rank) -> Source {
+        Source(Some(rank))
+    }
+}
+
+impl From<Any> for TagPattern {
+    fn from(_: Any) -> TagPattern {
+        TagPattern(None)
+    }
+}
+
+impl From<Tag> for TagPattern {
+    fn from(tag: Tag) -> TagPattern {
+        TagPattern(Some(tag))
+    }
+}
+
+/// The envelope of a message that was received or found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Received {
+    /// The rank of its sender in the team.
+    pub source: Rank,
+    /// Its tag.
+    pub tag: Tag,
+    /// Its length in bytes.
+    pub bytes: usize,
+}
+
+impl Received {
+    /// Its length in elements of a type, rounded down.
+    pub fn count<T: Element>(&self) -> usize {
+        self.bytes / size_of::<T>().max(1)
+    }
+}
+
+impl<'w> Team<'w> {
+    /// Sends elements to a member, who [receives](Team::receive) them. The source may be reused at return. A
+    /// short message is *eager*: it is sent at once, and the receiver keeps it until a receive asks for it.
+    /// The call returns when it has left. A message longer than `PELAGO_EAGER_LIMIT` waits until the receiver
+    /// has it. If the receiver has used up its `PELAGO_UNEXPECTED_MEMORY`, the call waits for room. Messages
+    /// from one member to another are received in the order sent, as far as the same receives match them.
+    ///
+    /// ```
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let team = world.team();
+    /// let mut word = [0u64];
+    /// if team.my_rank() == 0 {
+    ///     team.send(1, 7, &[42u64])?;
+    /// } else {
+    ///     let received = team.receive(0, 7, &mut word)?;
+    ///     assert_eq!((word, received.count::<u64>()), ([42], 1));
+    /// }
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such rank, or the tag is 2^32 - 1; nothing is sent then.
+    #[track_caller]
+    pub fn send<T: Element>(&self, to: Rank, tag: Tag, data: &[T]) -> Result<()> {
+        self.send_in_mode("send", to, tag, data, Mode::Standard)
+    }
+
+    /// As [`send`](Team::send), but returns when a receive has matched the message (synchronous mode).
+    ///
+    /// # Errors
+    /// As [`send`](Team::send).
+    #[track_caller]
+    pub fn send_synchronous<T: Element>(&self, to: Rank, tag: Tag, data: &[T]) -> Result<()> {
+        self.send_in_mode("send_synchronous", to, tag, data, Mode::Synchronous)
+    }
+
+    /// As [`send`](Team::send), but never waits: what cannot leave now is copied (buffered mode).
+    ///
+    /// # Errors
+    /// As [`send`](Team::send).
+    #[track_caller]
+    pub fn send_buffered<T: Element>(&self, to: Rank, tag: Tag, data: &[T]) -> Result<()> {
+        self.send_in_mode("send_buffered", to, tag, data, Mode::Buffered)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn send_in_mode<T: Element>(
+        &self,
+        operation: &'static str,
+        to: Rank,
+        tag: Tag,
+        data: &[T],
+        mode: Mode,
+    ) -> Result<()> {
+        let address = self.address(operation, to, tag)?;
+        let bytes = (data.as_ptr().cast(), size_of_val(data));
+        // SAFETY: the source is borrowed until the send is complete.
+        if let Some(id) = unsafe { self.world.core().start_send(address, bytes, mode) }? {
+            self.world.core().wait_for_message(id);
+        }
+        Ok(())
+    }
+
+    /// Receives a message: from this rank or [`Any`], with this tag or [`Any`]. Returns its source, tag and
+    /// length. A message may be shorter than the slice, the rest of which is not changed.
+    ///
+    /// ```
+    /// use pelago::message::Any;
+    /// # pelago::spmd(3, |world| -> pelago::Result<()> {
+    /// let team = world.team();
+    /// if team.my_rank() > 0 {
+    ///     return team.send(0, team.my_rank() as u32, &[1.5f64, 2.5]);
+    /// }
+    /// let mut room = [0.0; 4];
+    /// for _ in 1..team.n_pes() {
+    ///     let received = team.receive(Any, Any, &mut room)?;
+    ///     assert_eq!((received.tag as usize, received.count::<f64>()), (received.source, 2));
+    /// }
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such rank; or if the message is longer than the slice, which then has its beginning.
+    #[track_caller]
+    pub fn receive<T: Element>(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagPattern>,
+        into: &mut [T],
+    ) -> Result<Received> {
+        let pattern = self.pattern("receive", from.into(), tag.into())?;
+        let (room, core) = (size_of_val(into), self.world.core());
+        // SAFETY: the slice is borrowed until the receive is complete, and takes any bytes.
+        let status = unsafe { core.receive_message(pattern, (into.as_mut_ptr().cast(), room)) };
+        self.received(status, room)
+    }
+
+    /// Sends to one member and receives from one, perhaps another, without a deadlock whatever the order is
+    /// in which the members do so.
+    ///
+    /// ```
+    /// # pelago::spmd(3, |world| -> pelago::Result<()> {
+    /// let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
+    /// let mut theirs = [0usize];
+    /// team.send_receive(((me + 1) % n, 0, &[me]), ((me + n - 1) % n, 0, &mut theirs))?;
+    /// assert_eq!(theirs, [(me + n - 1) % n]);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`send`](Team::send) and [`receive`](Team::receive).
+    #[track_caller]
+    pub fn send_receive<T: Element, U: Element>(
+        &self,
+        (to, send_tag, data): (Rank, Tag, &[T]),
+        (from, tag, into): (impl Into<Source>, impl Into<TagPattern>, &mut [U]),
+    ) -> Result<Received> {
+        self.world.scope(|scope| {
+            let receive = scope.receive(self, from, tag, into)?;
+            scope.send(self, to, send_tag, data)?;
+            receive.wait()
+        })
+    }
+
+    /// Waits for a message that a receive from this rank or [`Any`], with this tag or [`Any`], would get, and
+    /// does not receive it.
+    ///
+    /// # Errors
+    /// If there is no such rank.
+    #[track_caller]
+    pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagPattern>) -> Result<Received> {
+        let pattern = self.pattern("probe", from.into(), tag.into())?;
+        Ok(self.described(self.world.core().probe(pattern)))
+    }
+
+    /// As [`probe`](Team::probe), but returns at once: `None` if no such message has come.
+    ///
+    /// # Errors
+    /// If there is no such rank.
+    #[track_caller]
+    pub fn try_probe(&self, from: impl Into<Source>, tag: impl Into<TagPattern>) -> Result<Option<Received>> {
+        let pattern = self.pattern("try_probe", from.into(), tag.into())?;
+        Ok(self.world.core().probe_once(pattern).map(|status| self.described(status)))
+    }
+
+    /// Waits for a message as [`probe`](Team::probe), and takes it: no other receive can get it any more
+    /// (matched probe). So several threads can probe and receive.
+    ///
+    /// ```
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// use pelago::message::Any;
+    /// let team = world.team();
+    /// if team.my_rank() == 0 {
+    ///     return team.send(1, 0, &[1u8, 2, 3]);
+    /// }
+    /// let message = team.match_message(Any, Any)?;
+    /// let mut exact = vec![0u8; message.received().bytes];
+    /// message.receive(&mut exact)?;
+    /// assert_eq!(exact, [1, 2, 3]);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such rank.
+    #[track_caller]
+    pub fn match_message(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagPattern>,
+    ) -> Result<Message<'_, 'w>> {
+        let pattern = self.pattern("match_message", from.into(), tag.into())?;
+        Ok(Message { team: self, matched: self.world.core().match_message(pattern) })
+    }
+
+    /// As [`match_message`](Team::match_message), but returns at once: `None` if no such message has come.
+    ///
+    /// # Errors
+    /// If there is no such rank.
+    #[track_caller]
+    pub fn try_match_message(
+        &self,
+        from: impl Into<Source>,
+        tag: impl Into<TagPattern>,
+    ) -> Result<Option<Message<'_, 'w>>> {
+        let pattern = self.pattern("try_match_message", from.into(), tag.into())?;
+        let matched = self.world.core().match_once(pattern);
+        Ok(matched.map(|matched| Message { team: self, matched }))
+    }
+
+    #[inline]
+    fn address(&self, operation: &'static str, to: Rank, tag: Tag) -> Result<Address> {
+        self.check_rank(operation, to)?;
+        Ok(Address { context: Context(self.core.context()), pe: self.core.pe(to), tag })
+    }
+
+    fn pattern(
+        &self,
+        operation: &'static str,
+        Source(from): Source,
+        TagPattern(tag): TagPattern,
+    ) -> Result<(Context, Option<usize>, Option<Tag>)> {
+        if let Some(from) = from {
+            self.check_rank(operation, from)?;
+        }
+        Ok((Context(self.core.context()), from.map(|rank| self.core.pe(rank)), tag))
+    }
+
+    #[inline]
+    fn check_rank(&self, operation: &'static str, rank: Rank) -> Result<()> {
+        match rank < self.n_pes() {
+            true => Ok(()),
+            false => Err(self.no_such_rank(operation, rank)),
+        }
+    }
+
+    #[cold]
+    fn no_such_rank(&self, operation: &'static str, pe: Rank) -> crate::Error {
+        ErrorKind::PeOutOfRange { me: self.world.my_pe(), operation, pe, n_pes: self.n_pes() }.into()
+    }
+
+    fn described(&self, Status { source, tag, bytes, .. }: Status) -> Received {
+        let source = self.rank_of(source).expect("only members send messages in the team's context");
+        Received { source, tag, bytes }
+    }
+
+    fn received(&self, status: Status, room: usize) -> Result<Received> {
+        let Status { source: source_pe, tag, bytes, .. } = status;
+        if bytes > room {
+            let me = self.world.my_pe();
+            return Err(ErrorKind::MessageTruncated { me, source_pe, tag, bytes, room }.into());
+        }
+        Ok(self.described(status))
+    }
+}
+
+/// A message that only this value can receive: see [`Team::match_message`]. If it is dropped the message is
+/// lost, and a synchronous or long send of it never completes.
+#[must_use = "only this value can receive the message"]
+pub struct Message<'t, 'w> {
+    team: &'t Team<'w>,
+    matched: Matched,
+}
+
+impl Message<'_, '_> {
+    /// Its source, tag and length.
+    pub fn received(&self) -> Received {
+        self.team.described(self.matched.status())
+    }
+
+    /// Receives it.
+    ///
+    /// # Errors
+    /// If it is longer than the slice, which then has its beginning.
+    #[track_caller]
+    pub fn receive<T: Element>(self, into: &mut [T]) -> Result<Received> {
+        let (core, room) = (self.team.world.core(), size_of_val(into));
+        // SAFETY: the slice is borrowed until the receive is complete, and takes any bytes.
+        let id = unsafe { core.start_receive_matched(self.matched, (into.as_mut_ptr().cast(), room)) };
+        self.team.received(core.wait_for_message(id), room)
+    }
+}
+
+/// A send or a receive of a scope, by its number there.
+#[derive(Clone, Copy)]
+struct Handle<'scope> {
+    world: &'scope World,
+    messages: &'scope Messages,
+    number: usize,
+}
+
+impl<'scope> Handle<'scope> {
+    fn new(world: &'scope World, messages: &'scope Messages, entry: Entry) -> Handle<'scope> {
+        let mut entries = messages.borrow_mut();
+        entries.push(entry);
+        Handle { world, messages, number: entries.len() - 1 }
+    }
+
+    fn entry(&self) -> Entry {
+        self.messages.borrow()[self.number]
+    }
+
+    fn done(&self, status: Status) -> Status {
+        self.messages.borrow_mut()[self.number] = Entry::Done(status);
+        status
+    }
+
+    fn test(&self) -> bool {
+        match self.entry() {
+            Entry::Done(_) => true,
+            Entry::Open(id, _) => {
+                let status = self.world.core().test_message(id);
+                status.map(|status| self.done(status)).is_some()
+            }
+        }
+    }
+
+    #[track_caller]
+    fn wait(&self) -> Status {
+        match self.entry() {
+            Entry::Done(status) => status,
+            Entry::Open(id, _) => self.done(self.world.core().wait_for_message(id)),
+        }
+    }
+}
+
+/// A send of a scope; complete at the latest when the scope ends.
+pub struct Send<'scope>(Option<Handle<'scope>>);
+
+impl Send<'_> {
+    /// Makes progress, and returns whether the send is complete.
+    pub fn test(&self) -> bool {
+        self.0.is_none_or(|handle| handle.test())
+    }
+
+    /// Waits until the send is complete.
+    #[track_caller]
+    pub fn wait(self) {
+        if let Some(handle) = self.0 {
+            handle.wait();
+        }
+    }
+}
+
+/// A receive of a scope; complete at the latest when the scope ends.
+pub struct Receive<'scope> {
+    handle: Handle<'scope>,
+    team: &'scope Team<'scope>,
+    room: usize,
+}
+
+impl Receive<'_> {
+    /// Makes progress, and returns whether the message is there.
+    pub fn test(&self) -> bool {
+        self.handle.test()
+    }
+
+    /// Waits for the message. `None` if the receive was cancelled.
+    ///
+    /// # Errors
+    /// If the message is longer than the slice, which then has its beginning.
+    #[track_caller]
+    pub fn wait(self) -> Result<Received> {
+        self.team.received(self.handle.wait(), self.room)
+    }
+
+    /// Takes the receive back, if it has no message yet, and returns `None` then; else waits for the message.
+    ///
+    /// # Errors
+    /// As [`wait`](Receive::wait).
+    #[track_caller]
+    pub fn cancel(self) -> Result<Option<Received>> {
+        if let Entry::Open(id, _) = self.handle.entry() {
+            self.handle.world.core().cancel_receive(id);
+        }
+        let status = self.handle.wait();
+        if status.is_cancelled { Ok(None) } else { self.team.received(status, self.room).map(Some) }
+    }
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Starts a send, as [`Team::send`]. The source is in use until the scope ends.
+    ///
+    /// # Errors
+    /// As [`Team::send`], and if the team and the scope belong to different worlds.
+    #[track_caller]
+    pub fn send<T: Element>(
+        &'scope self,
+        team: &Team<'_>,
+        to: Rank,
+        tag: Tag,
+        data: &'scope [T],
+    ) -> Result<Send<'scope>> {
+        self.start_send(team, ("send", to, tag), data, Mode::Standard)
+    }
+
+    /// Starts a synchronous send, as [`Team::send_synchronous`].
+    ///
+    /// # Errors
+    /// As [`send`](Scope::send).
+    #[track_caller]
+    pub fn send_synchronous<T: Element>(
+        &'scope self,
+        team: &Team<'_>,
+        to: Rank,
+        tag: Tag,
+        data: &'scope [T],
+    ) -> Result<Send<'scope>> {
+        self.start_send(team, ("send_synchronous", to, tag), data, Mode::Synchronous)
+    }
+
+    #[track_caller]
+    fn start_send<T: Element>(
+        &'scope self,
+        team: &Team<'_>,
+        (operation, to, tag): (&'static str, Rank, Tag),
+        data: &'scope [T],
+        mode: Mode,
+    ) -> Result<Send<'scope>> {
+        self.check_team(operation, team)?;
+        let address = team.address(operation, to, tag)?;
+        let bytes = (data.as_ptr().cast(), size_of_val(data));
+        // SAFETY: the source is borrowed until the scope has completed all its operations.
+        let id = unsafe { self.world().core().start_send(address, bytes, mode) }?;
+        let entry = |id| Handle::new(self.world(), self.messages(), Entry::Open(id, usize::MAX));
+        Ok(Send(id.map(entry)))
+    }
+
+    /// Starts a receive, as [`Team::receive`]. The target is in use until the scope ends. The outcome is that
+    /// of [`Receive::wait`]. If nobody calls that, and the message is longer than the slice, the end of the
+    /// scope panics.
+    ///
+    /// ```
+    /// # pelago::spmd(4, |world| -> pelago::Result<()> {
+    /// let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
+    /// let mut all = vec![0u32; n];
+    /// let mine = [me as u32 + 1];
+    /// world.scope(|scope| -> pelago::Result<()> {
+    ///     for (from, place) in all.chunks_mut(1).enumerate() {
+    ///         scope.receive(&team, from, 5, place)?;
+    ///     }
+    ///     (0..n).try_for_each(|to| scope.send(&team, to, 5, &mine).map(drop))
+    /// })?;
+    /// assert_eq!(all, [1, 2, 3, 4]);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Team::receive`], and if the team and the scope belong to different worlds.
+    #[track_caller]
+    pub fn receive<T: Element>(
+        &'scope self,
+        team: &'scope Team<'_>,
+        from: impl Into<Source>,
+        tag: impl Into<TagPattern>,
+        into: &'scope mut [T],
+    ) -> Result<Receive<'scope>> {
+        self.check_team("receive", team)?;
+        let pattern = team.pattern("receive", from.into(), tag.into())?;
+        let room = size_of_val(into);
+        // SAFETY: the target is borrowed until the scope has completed all its operations, and takes any
+        // bytes.
+        let id = unsafe { self.world().core().start_receive(pattern, (into.as_mut_ptr().cast(), room)) };
+        let handle = Handle::new(self.world(), self.messages(), Entry::Open(id, room));
+        Ok(Receive { handle, team, room })
+    }
+
+    fn check_team(&self, operation: &'static str, team: &Team<'_>) -> Result<()> {
+        if std::ptr::eq(self.world(), team.world) {
+            return Ok(());
+        }
+        let (me, reason) =
+            (team.world.my_pe(), "the team belongs to another world than the scope".to_owned());
+        Err(ErrorKind::BadTeam { me, operation, reason }.into())
+    }
+}

@@ -1,0 +1,318 @@
+//! Two-sided messages: matching, order, protocols of every length, modes, probes, and floods of unexpected
+//! messages.
+
+use crate::common;
+use crate::dice::Dice;
+use pelago::message::{Any, Received};
+use pelago::prelude::*;
+use pelago::{Result, Spmd};
+
+everywhere! {
+    order(3): messages_are_received_in_the_order_sent;
+    random(4): random_messages_arrive_whole;
+    exchange(3): all_exchange_long_messages_at_once;
+    modes(2): modes_complete_as_they_promise;
+    probing(3): probes_find_messages_and_take_them;
+    flood(3): a_flood_of_unexpected_messages_is_kept_in_order;
+    skipping(2): a_receive_finds_the_last_of_many_unexpected_messages;
+    teams(4): teams_keep_their_messages_apart;
+    mistakes(2): mistakes_are_errors;
+    alone(1): a_pe_sends_to_itself;
+}
+
+/// Lengths at which the protocols change, and some between.
+const LENGTHS: [usize; 12] = [0, 1, 8, 39, 40, 41, 300, 4096, 8191, 8192, 8193, 100_000];
+
+/// The data of a message that this PE sends another one as number `number`.
+fn data(from: usize, to: usize, number: usize, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|i| (i + 7 * from + 13 * to + 31 * number) as u8).collect()
+}
+
+fn is_whole(received: Received, me: usize, number: usize, room: &[u8]) -> bool {
+    room[..received.bytes] == data(received.source, me, number, received.bytes)
+}
+
+/// Messages of all lengths to all, received from any source with any tag.
+fn messages_are_received_in_the_order_sent(world: &World) {
+    let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
+    let count = LENGTHS.len() * common::rounds(world, 6, 1) as usize;
+    let sent: Vec<_> = (0..n)
+        .flat_map(|to| (0..count).map(move |i| (to, i, data(me, to, i, LENGTHS[i % LENGTHS.len()]))))
+        .collect();
+    let mut room = vec![0; 100_000];
+    let mut seen = vec![0; n];
+    world.scope(|scope| {
+        for (to, i, data) in &sent {
+            scope.send(&team, *to, *i as u32, data).unwrap();
+        }
+        for _ in 0..n * count {
+            let received = team.receive(Any, Any, &mut room).unwrap();
+            let number = seen[received.source];
+            seen[received.source] += 1;
+            assert_eq!((received.tag as usize, received.bytes), (number, LENGTHS[number % LENGTHS.len()]));
+            assert!(is_whole(received, me, number, &room), "message {number} of PE {}", received.source);
+        }
+    });
+    assert_eq!(seen, vec![count; n]);
+}
+
+/// All PEs know the same list of random messages; each posts the receives of its own in another order, some
+/// before and some after the messages have come.
+fn random_messages_arrive_whole(world: &World) {
+    let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
+    let mut dice = Dice(42);
+    for round in 0..common::rounds(world, 30, 2) as usize {
+        let all: Vec<_> = (0..24)
+            .map(|tag| {
+                let bytes = LENGTHS[dice.below(LENGTHS.len())] + dice.below(50);
+                (dice.below(n), dice.below(n), tag, bytes)
+            })
+            .collect();
+        let sends: Vec<_> = all.iter().filter(|&&(from, ..)| from == me).collect();
+        let payloads: Vec<_> = sends.iter().map(|&&(_, to, tag, bytes)| data(me, to, tag, bytes)).collect();
+        let mut receives: Vec<_> = all.iter().filter(|&&(_, to, ..)| to == me).collect();
+        let mut own = Dice((round * n + me) as u64);
+        (1..receives.len()).rev().for_each(|i| receives.swap(i, own.below(i + 1)));
+        let mut rooms: Vec<_> =
+            receives.iter().map(|&&(_, _, _, bytes)| vec![0; bytes + own.below(3)]).collect();
+        world.scope(|scope| {
+            let (early, late) = rooms.split_at_mut(receives.len() / 2);
+            let mut handles = Vec::new();
+            for (&&(from, _, tag, _), room) in receives.iter().zip(early) {
+                handles.push(scope.receive(&team, from, tag as u32, room).unwrap());
+            }
+            for (&&(_, to, tag, _), payload) in sends.iter().zip(&payloads) {
+                match tag % 3 {
+                    0 => drop(scope.send_synchronous(&team, to, tag as u32, payload).unwrap()),
+                    _ => drop(scope.send(&team, to, tag as u32, payload).unwrap()),
+                }
+            }
+            for (&&(from, _, tag, _), room) in receives[handles.len()..].iter().zip(late) {
+                handles.push(scope.receive(&team, from, tag as u32, room).unwrap());
+            }
+            for (handle, &&(source, _, tag, bytes)) in handles.into_iter().zip(&receives) {
+                assert_eq!(handle.wait().unwrap(), Received { source, tag: tag as u32, bytes });
+            }
+        });
+        for (room, &&(from, _, tag, bytes)) in rooms.iter().zip(&receives) {
+            assert_eq!(room[..bytes], data(from, me, tag, bytes), "message {tag} of round {round}");
+        }
+    }
+}
+
+fn all_exchange_long_messages_at_once(world: &World) {
+    let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
+    let bytes = if world.is_simulated() { 20_000 } else { 3_000_000 };
+    for distance in 0..n {
+        let (to, from) = ((me + distance) % n, (me + n - distance) % n);
+        let mine = data(me, to, distance, bytes);
+        let mut theirs = vec![0; bytes];
+        let received = team.send_receive((to, 1, &mine), (from, Any, &mut theirs)).unwrap();
+        assert_eq!(received, Received { source: from, tag: 1, bytes });
+        assert!(is_whole(received, me, distance, &theirs));
+    }
+}
+
+fn modes_complete_as_they_promise(world: &World) {
+    let (team, me) = (world.team(), world.my_pe());
+    for bytes in [8, 1000, 50_000] {
+        let (mine, mut theirs, mut word) = (vec![7u8; bytes], vec![0u8; bytes], [0u8]);
+        if me == 0 {
+            world.scope(|scope| {
+                let send = scope.send_synchronous(&team, 1, 1, &mine).unwrap();
+                team.send_receive((1, 2, &[1u8]), (1, 2, &mut word)).unwrap();
+                // PE 1 receives the message after it is told.
+                assert!(!send.test(), "no receive has matched it yet");
+                team.send(1, 3, &[1u8]).unwrap();
+                send.wait();
+            });
+            // Copied, so the source may change and the call returns before anybody receives.
+            let mut source = vec![9u8; bytes];
+            team.send_buffered(1, 4, &source).unwrap();
+            source.fill(0);
+            team.send(1, 5, &[1u8]).unwrap();
+        } else {
+            team.send_receive((0, 2, &[1u8]), (0, 2, &mut word)).unwrap();
+            team.receive(0, 3, &mut word).unwrap();
+            team.receive(0, 1, &mut theirs).unwrap();
+            assert!(theirs.iter().all(|&byte| byte == 7));
+            team.receive(0, 5, &mut word).unwrap();
+            team.receive(0, 4, &mut theirs).unwrap();
+            assert!(theirs.iter().all(|&byte| byte == 9));
+        }
+    }
+}
+
+fn probes_find_messages_and_take_them(world: &World) {
+    let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
+    if me != 0 {
+        for bytes in [3, 500, 60_000] {
+            team.send(0, me as u32, &data(me, 0, 0, bytes)).unwrap();
+        }
+    } else {
+        assert_eq!(team.try_probe(0, Any).unwrap(), None);
+        for bytes in [3, 500, 60_000] {
+            for from in (1..n).rev() {
+                let found = team.probe(from, Any).unwrap();
+                assert_eq!(found, Received { source: from, tag: from as u32, bytes });
+                assert_eq!(team.probe(from, from as u32).unwrap(), found);
+                let message = team.match_message(from, Any).unwrap();
+                assert_eq!(message.received(), found);
+                // It is taken: what follows from this PE, if anything, is another message.
+                assert_ne!(team.try_probe(from, Any).unwrap(), Some(found));
+                let mut room = vec![0; bytes];
+                assert_eq!(message.receive(&mut room).unwrap(), found);
+                assert!(is_whole(found, me, 0, &room));
+            }
+        }
+        assert!(team.try_match_message(Any, Any).unwrap().is_none());
+    }
+    world.barrier();
+}
+
+/// All send to PE 0, which receives when all have met or, between mapped PEs, cannot meet before it receives.
+fn a_flood_of_unexpected_messages_is_kept_in_order(world: &World) {
+    let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
+    let count = common::rounds(world, 20_000, 300) as u32;
+    if me != 0 {
+        for number in 0..count {
+            let words = [number; 20];
+            team.send(0, number % 3, &words[..number as usize % 20 + 1]).unwrap();
+        }
+        return;
+    }
+    let (mut room, mut seen) = ([0u32; 20], vec![0; n]);
+    for _ in 0..count as usize * (n - 1) {
+        let received = team.receive(Any, Any, &mut room).unwrap();
+        let number = seen[received.source];
+        seen[received.source] += 1;
+        assert_eq!((received.tag, received.count::<u32>()), (number % 3, number as usize % 20 + 1));
+        assert!(room[..received.count::<u32>()].iter().all(|&word| word == number));
+    }
+}
+
+/// More messages than the receiver keeps are under way when it asks for the last one.
+fn a_receive_finds_the_last_of_many_unexpected_messages(world: &World) {
+    let (team, me) = (world.team(), world.my_pe());
+    let count = common::rounds(world, 10_000, 500) as u32;
+    let numbers: Vec<u32> = (0..count).collect();
+    let mut number = [0u32];
+    if me == 0 {
+        world.scope(|scope| {
+            for number in numbers.chunks(1) {
+                scope.send(&team, 1, 1, number).unwrap();
+            }
+            scope.send(&team, 1, 2, &numbers[..1]).unwrap();
+        });
+    } else {
+        team.receive(0, 2, &mut number).unwrap();
+        for expected in 0..count {
+            team.receive(0, 1, &mut number).unwrap();
+            assert_eq!(number, [expected]);
+        }
+    }
+}
+
+fn teams_keep_their_messages_apart(world: &World) {
+    let (all, me) = (world.team(), world.my_pe());
+    let pair = all.split_by(Some(me as u64 % 2), -(me as i64)).unwrap().unwrap();
+    let reversed = all.split_strided(3, -1, 4).unwrap().unwrap();
+    let partner = pair.pe(1 - pair.my_rank());
+    let mine = [me as u32, 0, 1, 2].map(|word| word + me as u32 * 10);
+    let mut words = [0u32; 3];
+    world.scope(|scope| {
+        for (word, team) in mine[1..].chunks(1).zip([&all, &pair, &reversed]) {
+            scope.send(team, team.rank_of(partner).unwrap(), 0, word).unwrap();
+        }
+        // In another order than they were sent in.
+        for (word, team) in words.chunks_mut(1).zip([&reversed, &all, &pair]) {
+            let received = team.receive(Any, 0, word).unwrap();
+            assert_eq!(team.pe(received.source), partner);
+        }
+    });
+    assert_eq!(words.map(|word| word - 10 * partner as u32), [2, 0, 1]);
+}
+
+fn mistakes_are_errors(world: &World) {
+    let (team, me) = (world.team(), world.my_pe());
+    let text = |error: Option<pelago::Error>| error.map(|error| error.to_string()).unwrap_or_default();
+    let (data, mut room) = ([1u8; 100], [0u8; 60]);
+    let error = text(team.send(2, 0, &data).err());
+    assert!(error.contains("send names PE 2, but the job has 2 PEs"), "{error}");
+    assert!(text(team.receive(7, 0, &mut room).err()).contains("receive names PE 7"));
+    assert!(text(team.probe(2, Any).err()).contains("probe names PE 2"));
+    assert!(text(team.send(1, u32::MAX, &data).err()).contains("which stands for any tag"));
+    let other = 1 - me;
+    for bytes in [100, 50_000] {
+        let long = vec![5u8; bytes];
+        world.scope(|scope| {
+            scope.send(&team, other, 9, &long).unwrap();
+            let error = text(team.receive(other, Any, &mut room).err());
+            let part = format!(
+                "a message of {bytes} bytes from PE {other} with tag 9 was received into a slice of 60"
+            );
+            assert!(error.contains(&part), "{error}");
+        });
+        assert_eq!(room, [5; 60]);
+        room.fill(0);
+    }
+    world.scope(|scope| {
+        let receive = scope.receive(&team, other, 77, &mut room).unwrap();
+        assert!(!receive.test());
+        assert_eq!(receive.cancel().unwrap(), None);
+    });
+    world.barrier();
+}
+
+fn a_pe_sends_to_itself(world: &World) {
+    let team = world.team();
+    for bytes in LENGTHS {
+        let (mine, mut theirs) = (data(0, 0, 1, bytes), vec![0; bytes]);
+        let received = team.send_receive((0, 1, &mine), (0, 1, &mut theirs)).unwrap();
+        assert_eq!((received, &theirs), (Received { source: 0, tag: 1, bytes }, &mine));
+        team.send_buffered(0, 2, &mine).unwrap();
+        assert_eq!(team.probe(Any, Any).unwrap().bytes, bytes);
+        theirs.fill(0);
+        team.receive(0, 2, &mut theirs).unwrap();
+        assert_eq!(theirs, mine);
+        world.scope(|scope| {
+            let send = scope.send_synchronous(&team, 0, 3, &mine).unwrap();
+            assert!(!send.test());
+            team.receive(0, 3, &mut theirs).unwrap();
+            assert!(send.test());
+        });
+    }
+}
+
+/// With little memory for unexpected messages, and no eager messages at all.
+#[test]
+fn small_limits_change_no_outcome() {
+    let bodies = [
+        messages_are_received_in_the_order_sent,
+        a_flood_of_unexpected_messages_is_kept_in_order,
+        a_receive_finds_the_last_of_many_unexpected_messages,
+        random_messages_arrive_whole,
+    ];
+    for (n, body) in [3, 3, 2, 4].into_iter().zip(bodies) {
+        for (variable, value) in [("PELAGO_UNEXPECTED_MEMORY", "64k"), ("PELAGO_EAGER_LIMIT", "0")] {
+            let spmd = Spmd::new(n).setting(variable, value);
+            spmd.run(body).unwrap();
+            common::over_seeds_with(&spmd, 4, body);
+        }
+    }
+}
+
+#[test]
+fn a_receive_that_nobody_serves_ends_the_job() {
+    let error = Spmd::new(2)
+        .run(|world| -> Result<()> {
+            if world.my_pe() == 0 {
+                world.team().receive(1, 0, &mut [0u8])?;
+            }
+            Ok(())
+        })
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
+    assert!(error.contains("a message from PE 1"), "{error}");
+}
