@@ -43,11 +43,8 @@ impl State {
                     break;
                 }
             }
-            if let Some([first, second]) = invalid {
-                return Err(format!(
-                    "a message of PE {from} makes no sense here (words {first:#x} and {second:#x}). \
-                     {CORRUPT_REMEDY}"
-                ));
+            if let Some(words) = invalid {
+                return Err(invalid_text(from, words));
             }
         }
         if !exchange.busy.is_empty() {
@@ -55,6 +52,43 @@ impl State {
         }
         Ok(())
     }
+}
+
+impl State {
+    /// Takes the messages of a mapped PE that have come, as long as receives are posted. So a new receive
+    /// often finds none posted before it, and need not be posted.
+    #[inline]
+    pub(super) fn take_for_posted(&mut self, world: &Teams, from: Pe) -> Result<(), String> {
+        match &self.inputs[from] {
+            Some([fifo, _]) if self.exchange.matching.has_posted() && fifo.has_message() => {
+                self.take_some_for_posted(world, from)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[inline(never)]
+    fn take_some_for_posted(&mut self, world: &Teams, from: Pe) -> Result<(), String> {
+        let State { inputs, exchange, .. } = self;
+        let Some([fifo, _]) = &mut inputs[from] else { return Ok(()) };
+        let mut invalid = None;
+        while invalid.is_none() && exchange.matching.has_posted() && exchange.takes(from, false) {
+            let taken = fifo.receive(|words, payload| {
+                if exchange.take(world, from, words, payload).is_none() {
+                    invalid = Some(words);
+                }
+                true
+            });
+            if !taken.map_err(|corrupt| corrupt_text(from, &corrupt))? {
+                break;
+            }
+        }
+        invalid.map_or(Ok(()), |words| Err(invalid_text(from, words)))
+    }
+}
+
+fn invalid_text(from: Pe, [first, second]: Words) -> String {
+    format!("a message of PE {from} makes no sense here (words {first:#x} and {second:#x}). {CORRUPT_REMEDY}")
 }
 
 fn corrupt_text(from: Pe, what: &dyn std::fmt::Display) -> String {
@@ -147,7 +181,8 @@ impl Exchange {
         let copied = bytes.min(request.room);
         // SAFETY: the caller of the receive keeps its room valid, and the payload has as many bytes.
         unsafe { payload.copy_to(request.buffer, skipped, copied) };
-        self.received(id, envelope, bytes);
+        (request.envelope, request.bytes, request.phase) = (envelope, bytes, Phase::Done);
+        self.completed += 1;
         if let Some(send) = send {
             self.finish_send(from, send);
         }
@@ -175,14 +210,6 @@ impl Exchange {
         self.matching.keep(envelope, Unexpected::Eager { data, send });
     }
 
-    /// Completes a receive whose data are in their place.
-    fn received(&mut self, id: RequestId, envelope: Envelope, bytes: usize) {
-        let request = self.requests.get(id);
-        request.envelope = envelope;
-        request.bytes = bytes;
-        self.complete(id);
-    }
-
     /// Receives an unexpected message, which no queue has any more. `None` if it is not valid.
     pub(super) fn receive_kept(
         &mut self,
@@ -199,7 +226,8 @@ impl Exchange {
                 let copied = bytes.len().min(request.room);
                 // SAFETY: the caller of the receive keeps its room valid, and the message has as many bytes.
                 unsafe { copy::transfer(request.buffer, bytes.as_ptr(), copied) };
-                self.received(id, envelope, bytes.len());
+                (request.envelope, request.bytes, request.phase) = (envelope, bytes.len(), Phase::Done);
+                self.completed += 1;
                 if let Some(send) = send {
                     self.finish_send(from, send);
                 }

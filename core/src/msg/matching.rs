@@ -11,11 +11,11 @@ use super::queue::{Place, Queue};
 /// The queues, with receives `R` and unexpected messages `U`.
 pub struct Matching<R, U> {
     /// With the number of the post, which only grows.
-    posted: Queue<(u64, R)>,
+    posted: Queue<(u64, R), false>,
     /// How many of the posted receives have a wildcard.
     wildcards: usize,
     posts: u64,
-    unexpected: Queue<U>,
+    unexpected: Queue<U, true>,
 }
 
 impl<R, U> Default for Matching<R, U> {
@@ -31,14 +31,18 @@ impl<R, U> Matching<R, U> {
         if self.posted.is_empty() {
             return None;
         }
-        let place = match self.wildcards {
-            0 => self.posted.find(message),
-            _ => {
-                let places = message.patterns().into_iter().filter_map(|pattern| self.posted.find(&pattern));
-                places.min_by_key(|&place| self.posted.get(place).1.0)
-            }
-        };
-        place.map(|place| self.unpost(place))
+        if self.wildcards == 0 {
+            return self.posted.take(message).map(|(_, receive)| receive);
+        }
+        let places = message.patterns().into_iter().filter_map(|pattern| self.posted.find(&pattern));
+        let first = places.min_by_key(|&place| self.posted.get(place).1.0);
+        first.map(|place| self.unpost(place))
+    }
+
+    /// Whether a receive is posted.
+    #[inline(always)]
+    pub fn has_posted(&self) -> bool {
+        !self.posted.is_empty()
     }
 
     /// Keeps a message that no posted receive matches.
@@ -79,6 +83,13 @@ impl<R, U> Matching<R, U> {
         let (pattern, (_, receive)) = self.posted.remove(place);
         self.wildcards -= usize::from(pattern.is_wildcard());
         receive
+    }
+
+    /// Whether a message with this envelope comes first for a new receive of just this envelope: no other
+    /// receive is posted, and no message is kept that it would get.
+    #[inline(always)]
+    pub fn is_clear(&self, envelope: &Envelope) -> bool {
+        self.posted.is_empty() && (self.unexpected.is_empty() || self.unexpected.find(envelope).is_none())
     }
 
     /// The pattern of a posted receive.
@@ -199,7 +210,7 @@ mod tests {
     /// A receive of the last of many messages with different tags looks at a few of them only.
     #[test]
     fn bins_stay_short() {
-        let mut queue = Queue::default();
+        let mut queue = Queue::<u32, false>::default();
         let envelope = |tag| Envelope { context: Context(3), source: 1, tag };
         for tag in 0..10_000 {
             queue.push(envelope(tag), tag);

@@ -9,7 +9,6 @@ use super::request::RequestId;
 use super::state::{Answer, Exchange};
 use super::wire::Kind;
 use crate::Pe;
-use crate::base::locked::locked;
 use crate::progress::purpose::Purpose;
 use pelago_fabric::shm::fifo::{Payload, Words};
 
@@ -34,7 +33,7 @@ impl TwoSided {
                 (u64::from_le_bytes(*second), rest)
             }
         };
-        let mut state = locked(self.msg.get(&self.messaging.teams));
+        let mut state = self.msg.get(&self.messaging.teams).lock();
         let exchange = &mut state.exchange;
         // A peer whose messages come through FIFOs sends none over the network.
         if exchange.peers.get(from)?.out.is_some() {
@@ -54,7 +53,7 @@ impl TwoSided {
         if self.memory.is_mapped(pe) || pe == self.my_pe() {
             return true;
         }
-        let mut state = locked(self.msg.get(&self.messaging.teams));
+        let mut state = self.msg.get(&self.messaging.teams).lock();
         let exchange = &mut state.exchange;
         let peer = &mut exchange.peers[pe];
         let has_sent_all = peer.has_sent_all && peer.arriving == 0;
@@ -92,7 +91,7 @@ impl TwoSided {
     /// Sends over the network what waits for room there, unless another thread does.
     pub(super) fn flush_net(&self) {
         let Some(state) = self.msg.get_if_open() else { return };
-        let mut state = locked(state);
+        let mut state = state.lock();
         if state.exchange.is_flushing || !state.exchange.has_net_work() {
             return;
         }
@@ -113,7 +112,7 @@ impl TwoSided {
                         self.try_piece(pe, words[0], (*data, *bytes))
                     },
                 };
-                state = locked(self.msg.get(&self.messaging.teams));
+                state = self.msg.get(&self.messaging.teams).lock();
                 if !is_sent {
                     break;
                 }

@@ -3,15 +3,17 @@
 use super::envelope::{ANY_TAG, Context, Envelope, Tag};
 use super::outgoing::First;
 use super::request::{Phase, Request, RequestId, Status};
-use super::state::{Exchange, State, Unexpected};
+use super::state::{Direct, Exchange, State, Unexpected};
 use super::{TwoSided, process};
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
-use crate::base::locked::{locked, try_locked};
 use crate::job::callback;
-use pelago_fabric::sync::spin_once;
-use std::sync::MutexGuard;
+use pelago_fabric::sync::{Ordering, fence_after_update, spin_once};
+use pelago_fabric::trylock::Taken;
+
+/// The number of looks for one message between two looks for all others.
+const LOOKS_PER_POLL: u32 = 64;
 
 /// Where a message goes, or a receive looks for one.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +32,13 @@ pub enum Mode {
     Synchronous,
     /// At once: the data are copied.
     Buffered,
+}
+
+/// A receive that was started.
+#[derive(Clone, Copy, Debug)]
+pub enum Started {
+    Done(Status),
+    Pending(RequestId),
 }
 
 /// A message that a probe has taken out of the queue: only its holder can receive it.
@@ -72,7 +81,13 @@ impl TwoSided {
             let first = First::eager(to.tag, to.context.0, (data, bytes));
             // SAFETY: the caller guarantees the data.
             if unsafe { out.send_first(&first) } {
-                out.notify();
+                let doorbell = out.greet();
+                // SYNC POINT doorbell: orders the message before the look at the receiver's announcement.
+                state.leave_by_update();
+                fence_after_update();
+                if doorbell.has_sleepers() {
+                    doorbell.ring_all();
+                }
                 return Ok(None);
             }
         }
@@ -87,7 +102,7 @@ impl TwoSided {
     #[track_caller]
     unsafe fn start_send_slowly(
         &self,
-        mut state: MutexGuard<'_, State>,
+        mut state: Taken<'_, State>,
         to: Address,
         (data, bytes): (*const u8, usize),
         mode: Mode,
@@ -101,7 +116,7 @@ impl TwoSided {
             // SAFETY: the caller guarantees the data.
             Box::<[u8]>::from(unsafe { std::slice::from_raw_parts(data, bytes) })
         });
-        if !is_eager {
+        if !is_eager && self.msg.limits.reads_processes {
             process::permit_reads();
         }
         let request = Request {
@@ -165,9 +180,18 @@ impl TwoSided {
         &self,
         (context, source, tag): (Context, Option<Pe>, Option<Tag>),
         (buffer, room): (*mut u8, usize),
-    ) -> RequestId {
+    ) -> Started {
         let pattern = Envelope::pattern(context, source, tag);
         let mut state = self.lock();
+        if !pattern.is_wildcard() {
+            if let Err(reason) = state.take_for_posted(&self.messaging.teams, pattern.source as Pe) {
+                self.fail_invalid(&reason);
+            }
+            // SAFETY: the caller guarantees the buffer.
+            if let Direct::Done(status) = unsafe { state.receive_directly(&pattern, (buffer, room)) } {
+                return Started::Done(status);
+            }
+        }
         let exchange = &mut state.exchange;
         let id = exchange.requests.add(Exchange::receive_request(pattern, buffer, room));
         match exchange.matching.find_unexpected(&pattern) {
@@ -180,22 +204,62 @@ impl TwoSided {
                 self.receive_unexpected(state, id, envelope, message);
             }
         }
-        id
+        Started::Pending(id)
     }
 
     /// Receives a message: see [`start_receive`](TwoSided::start_receive).
     ///
     /// # Safety
     /// `buffer` is valid for writes.
+    #[inline]
     #[track_caller]
     pub unsafe fn receive_message(
         &self,
-        pattern: (Context, Option<Pe>, Option<Tag>),
+        (context, source, tag): (Context, Option<Pe>, Option<Tag>),
         room: (*mut u8, usize),
     ) -> Status {
+        if let (Some(source), Some(tag)) = (source, tag) {
+            let envelope = Envelope { context, source: source as u32, tag };
+            // SAFETY: the caller guarantees the buffer.
+            if let Some(status) = unsafe { self.receive_soon(envelope, room) } {
+                return status;
+            }
+        }
         // SAFETY: the caller guarantees the buffer, and this call does not return before the receive is done.
-        let id = unsafe { self.start_receive(pattern, room) };
-        self.wait_for_message(id)
+        match unsafe { self.start_receive((context, source, tag), room) } {
+            Started::Done(status) => status,
+            Started::Pending(id) => self.wait_for_message(id),
+        }
+    }
+
+    /// Receives an eager message from the FIFO of its source, if it is the first that this receive can get
+    /// and comes soon. The receive is not posted.
+    ///
+    /// # Safety
+    /// The buffer is valid for writes.
+    unsafe fn receive_soon(&self, envelope: Envelope, room: (*mut u8, usize)) -> Option<Status> {
+        let mut looks = self.policy.spins();
+        loop {
+            let mut state = self.lock();
+            // SAFETY: the caller guarantees the buffer.
+            let (stamp, expected) = match unsafe { state.receive_directly(&envelope, room) } {
+                Direct::Done(status) => return Some(status),
+                Direct::Other => return None,
+                Direct::Later(stamp, expected) => (stamp, expected),
+            };
+            if state.has_other_work() {
+                self.poll(&mut state, None);
+            }
+            drop(state);
+            loop {
+                looks = looks.checked_sub(1)?;
+                let has_come = (stamp.load(Ordering::Relaxed) >> 32) as u32 == expected;
+                if has_come || looks.is_multiple_of(LOOKS_PER_POLL) {
+                    break;
+                }
+                spin_once();
+            }
+        }
     }
 
     /// Starts the receive of a message that a probe has matched.
@@ -219,7 +283,7 @@ impl TwoSided {
     #[track_caller]
     fn receive_unexpected(
         &self,
-        mut state: MutexGuard<'_, State>,
+        mut state: Taken<'_, State>,
         id: RequestId,
         envelope: Envelope,
         message: Unexpected,
@@ -318,6 +382,25 @@ impl TwoSided {
         status.expect("a wait ends when the request is done")
     }
 
+    /// Waits until these requests are done, and frees them. `done` gets the outcome of each, with its place
+    /// in the list; it must not use messages.
+    #[track_caller]
+    pub fn wait_for_messages(
+        &self,
+        ids: impl Iterator<Item = RequestId>,
+        mut done: impl FnMut(usize, Status),
+    ) {
+        let mut ids = ids.enumerate().peekable();
+        while let Some((place, id)) = ids.next() {
+            done(place, self.wait_for_message(id));
+            let mut state = self.lock();
+            let requests = &mut state.exchange.requests;
+            while let Some((place, id)) = ids.next_if(|&(_, id)| requests.get(id).phase == Phase::Done) {
+                done(place, requests.free(id).status());
+            }
+        }
+    }
+
     /// The condition of the wait for a request.
     fn awaited(&self, id: RequestId) -> Awaited {
         let mut state = self.lock();
@@ -412,7 +495,7 @@ impl TwoSided {
     #[track_caller]
     pub fn advance_messages(&self) {
         let Some(state) = self.msg.get_if_open() else { return };
-        let Some(mut state) = try_locked(state) else { return };
+        let Some(mut state) = state.enter() else { return };
         self.poll(&mut state, None);
         let has_net_work = state.exchange.has_net_work();
         drop(state);
@@ -425,7 +508,7 @@ impl TwoSided {
     #[track_caller]
     pub fn finish_messages(&self) {
         let Some(state) = self.msg.get_if_open() else { return };
-        let busy = || locked(state).exchange.busy.front().copied();
+        let busy = || state.lock().exchange.busy.front().copied();
         if let Some(pe) = busy() {
             self.wait(Awaited::Message { is_send: true, pe: Some(pe) }, || busy().is_none());
         }
@@ -434,19 +517,19 @@ impl TwoSided {
     /// A number that changes when a message arrives or a request completes.
     pub fn message_activity(&self) -> u64 {
         self.msg.get_if_open().map_or(0, |state| {
-            let state = locked(state);
+            let state = state.lock();
             state.exchange.completed + state.exchange.arrived
         })
     }
 
     /// Whether no message waits in a FIFO of this PE that it would take.
     pub fn are_fifos_settled(&self) -> bool {
-        self.msg.get_if_open().is_none_or(|state| !locked(state).has_arrivals())
+        self.msg.get_if_open().is_none_or(|state| !state.lock().has_arrivals())
     }
 
     #[inline(always)]
-    fn lock(&self) -> MutexGuard<'_, State> {
-        locked(self.msg.get(&self.messaging.teams))
+    fn lock(&self) -> Taken<'_, State> {
+        self.msg.get(&self.messaging.teams).lock()
     }
 
     #[track_caller]

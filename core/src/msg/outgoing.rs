@@ -141,7 +141,7 @@ impl Exchange {
         while let Some(&id) = self.peers[pe].pushing.front() {
             let Exchange { requests, peers, .. } = self;
             let (send, Some(out)) = (requests.get(id), &mut peers[pe].out) else { break };
-            // Half of the longest message: so the receiver copies one piece while the next one is written.
+            // Half of the longest message: the receiver copies one piece while the next one is written.
             let piece = (send.asked - send.moved).min(out.fifos[SOLICITED].message_bytes() / 2);
             let words = [Kind::Data.with(send.partner), 0];
             // SAFETY: the caller of the send keeps its data valid until it is complete.

@@ -1,4 +1,5 @@
-//! A queue of entries that are found by their envelopes, or in the order in which they were added.
+//! A queue of entries that are found by their envelopes; or, if it is ordered, in the order in which they
+//! were added as well.
 //!
 //! Invariant: entries with equal envelopes are in one bin, in the order in which they were added. So the
 //! first entry of an envelope is found in a time that does not depend on the length of the queue.
@@ -10,7 +11,7 @@ const NONE: u32 = u32::MAX;
 const BINS_MIN: usize = 32;
 
 /// The queue.
-pub struct Queue<T> {
+pub struct Queue<T, const ORDERED: bool> {
     slots: Vec<Slot<T>>,
     free: u32,
     bins: Box<[Ends]>,
@@ -46,13 +47,13 @@ const ALL: usize = 1;
 /// The place of an entry, as long as it is in the queue.
 pub type Place = u32;
 
-impl<T> Default for Queue<T> {
-    fn default() -> Queue<T> {
+impl<T, const ORDERED: bool> Default for Queue<T, ORDERED> {
+    fn default() -> Queue<T, ORDERED> {
         Queue { slots: Vec::new(), free: NONE, bins: vec![EMPTY; BINS_MIN].into(), all: EMPTY, len: 0 }
     }
 }
 
-impl<T> Queue<T> {
+impl<T, const ORDERED: bool> Queue<T, ORDERED> {
     /// The number of entries.
     #[inline]
     pub fn len(&self) -> usize {
@@ -71,6 +72,7 @@ impl<T> Queue<T> {
     }
 
     /// Adds an entry behind all others.
+    #[inline]
     pub fn push(&mut self, envelope: Envelope, value: T) -> Place {
         if self.len == 2 * self.bins.len() {
             self.grow();
@@ -90,23 +92,26 @@ impl<T> Queue<T> {
         };
         let bin = self.bin(&envelope);
         self.bins[bin] = link(&mut self.slots, self.bins[bin], place, BIN);
-        self.all = link(&mut self.slots, self.all, place, ALL);
+        if ORDERED {
+            self.all = link(&mut self.slots, self.all, place, ALL);
+        }
         self.len += 1;
         place
     }
 
-    /// Doubles the number of bins.
+    /// Doubles the number of bins. The entries of a bin go to two bins, in the order in which they were.
     #[cold]
     fn grow(&mut self) {
-        self.bins = vec![EMPTY; 2 * self.bins.len()].into();
-        let mut place = self.all.first;
-        while place != NONE {
-            let slot = &mut self.slots[place as usize];
-            slot.links[BIN] = Links { previous: NONE, next: NONE };
-            let (envelope, next) = (slot.envelope, slot.links[ALL].next);
-            let bin = self.bin(&envelope);
-            self.bins[bin] = link(&mut self.slots, self.bins[bin], place, BIN);
-            place = next;
+        let bins = vec![EMPTY; 2 * self.bins.len()].into();
+        for Ends { first: mut place, .. } in std::mem::replace(&mut self.bins, bins) {
+            while place != NONE {
+                let slot = &mut self.slots[place as usize];
+                let (envelope, next) = (slot.envelope, slot.links[BIN].next);
+                slot.links[BIN] = Links { previous: NONE, next: NONE };
+                let bin = self.bin(&envelope);
+                self.bins[bin] = link(&mut self.slots, self.bins[bin], place, BIN);
+                place = next;
+            }
         }
     }
 
@@ -124,6 +129,49 @@ impl<T> Queue<T> {
         None
     }
 
+    /// Takes the first entry with just this envelope.
+    #[inline]
+    pub fn take(&mut self, envelope: &Envelope) -> Option<T> {
+        let bin = self.bin(envelope);
+        let mut place = self.bins[bin].first;
+        while place != NONE {
+            let slot = &self.slots[place as usize];
+            if slot.envelope == *envelope {
+                return Some(self.remove_from(bin, place));
+            }
+            place = slot.links[BIN].next;
+        }
+        None
+    }
+
+    /// The entry at a place.
+    pub fn get(&self, place: Place) -> (&Envelope, &T) {
+        let slot = &self.slots[place as usize];
+        (&slot.envelope, slot.value.as_ref().expect("the place has an entry"))
+    }
+
+    /// Removes the entry at a place.
+    #[inline]
+    pub fn remove(&mut self, place: Place) -> (Envelope, T) {
+        let envelope = self.slots[place as usize].envelope;
+        (envelope, self.remove_from(self.bin(&envelope), place))
+    }
+
+    #[inline(always)]
+    fn remove_from(&mut self, bin: usize, place: Place) -> T {
+        self.bins[bin] = unlink(&mut self.slots, self.bins[bin], place, BIN);
+        if ORDERED {
+            self.all = unlink(&mut self.slots, self.all, place, ALL);
+        }
+        self.len -= 1;
+        let slot = &mut self.slots[place as usize];
+        slot.links[ALL].next = self.free;
+        self.free = place;
+        slot.value.take().expect("the place has an entry")
+    }
+}
+
+impl<T> Queue<T, true> {
     /// The first entry whose envelope a pattern matches.
     pub fn find_match(&self, pattern: &Envelope) -> Option<Place> {
         let mut place = self.all.first;
@@ -136,29 +184,10 @@ impl<T> Queue<T> {
         }
         None
     }
-
-    /// The entry at a place.
-    pub fn get(&self, place: Place) -> (&Envelope, &T) {
-        let slot = &self.slots[place as usize];
-        (&slot.envelope, slot.value.as_ref().expect("the place has an entry"))
-    }
-
-    /// Removes the entry at a place.
-    pub fn remove(&mut self, place: Place) -> (Envelope, T) {
-        let envelope = self.slots[place as usize].envelope;
-        let bin = self.bin(&envelope);
-        self.bins[bin] = unlink(&mut self.slots, self.bins[bin], place, BIN);
-        self.all = unlink(&mut self.slots, self.all, place, ALL);
-        self.len -= 1;
-        let slot = &mut self.slots[place as usize];
-        slot.links[ALL].next = self.free;
-        self.free = place;
-        (envelope, slot.value.take().expect("the place has an entry"))
-    }
 }
 
 #[cfg(test)]
-impl<T> Queue<T> {
+impl<T, const ORDERED: bool> Queue<T, ORDERED> {
     pub fn longest_bin(&self) -> usize {
         let length = |ends: &Ends| {
             let some = |place: u32| Some(place).filter(|&place| place != NONE);

@@ -5,8 +5,8 @@
 
 use super::envelope::Envelope;
 use super::matching::Matching;
-use super::request::{Request, RequestId, Requests};
-use super::wire::Announcement;
+use super::request::{Request, RequestId, Requests, Status};
+use super::wire::{Announcement, Kind};
 use crate::Pe;
 use crate::coll::teams::Teams;
 use pelago_boot::Settings;
@@ -14,12 +14,13 @@ use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::doorbell::Doorbell;
 use pelago_fabric::shm::fifo::{Consumer, INLINE_BYTES, Producer, Words};
 use pelago_fabric::sync::{AtomicU64, Ordering, fence};
+use pelago_fabric::trylock::TryLock;
 use std::collections::VecDeque;
 use std::mem::transmute;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of the longest eager message, unless a setting says otherwise.
-const EAGER_BYTES: usize = 8 << 10;
+const EAGER_BYTES: usize = 16 << 10;
 /// The least number of unsolicited messages that a PE keeps of each other one.
 const KEPT_MIN: u64 = 8;
 /// The greatest number.
@@ -27,7 +28,7 @@ const KEPT_MAX: u64 = 4096;
 
 /// The messages of a PE, once it has sent or received one.
 pub struct MsgState {
-    state: OnceLock<Mutex<State>>,
+    state: OnceLock<TryLock<State>>,
     pub(super) limits: Limits,
 }
 
@@ -38,20 +39,26 @@ pub struct Limits {
     pub eager_bytes: usize,
     /// Bytes of the messages that a PE keeps at most before a receive asks for them.
     pub unexpected_bytes: usize,
+    /// Whether the memory of other processes is read by a system call.
+    pub reads_processes: bool,
 }
 
 impl MsgState {
     pub fn new(settings: &Settings) -> MsgState {
         let eager_bytes = settings.eager_limit.unwrap_or(EAGER_BYTES);
-        let limits = Limits { eager_bytes, unexpected_bytes: settings.unexpected_memory };
+        let limits = Limits {
+            eager_bytes,
+            unexpected_bytes: settings.unexpected_memory,
+            reads_processes: settings.single_copy,
+        };
         MsgState { state: OnceLock::new(), limits }
     }
 
     /// The state, which is made when it is first asked for.
     #[inline]
-    pub(super) fn get(&self, world: &Teams) -> &Mutex<State> {
+    pub(super) fn get(&self, world: &Teams) -> &TryLock<State> {
         self.state.get_or_init(|| {
-            let state = Mutex::new(State::new(world, self.limits));
+            let state = TryLock::open(State::new(world, self.limits));
             // From now on waits make progress on messages.
             world.uses_messages.store(true, Ordering::Relaxed);
             state
@@ -60,7 +67,7 @@ impl MsgState {
 
     /// The state, if it was made.
     #[inline]
-    pub(super) fn get_if_open(&self) -> Option<&Mutex<State>> {
+    pub(super) fn get_if_open(&self) -> Option<&TryLock<State>> {
         self.state.get()
     }
 }
@@ -165,13 +172,19 @@ pub(super) const UNSOLICITED: usize = 0;
 pub(super) const SOLICITED: usize = 1;
 
 impl Out {
-    /// Makes a message that was sent known to its receiver.
+    /// Lets the receiver know that this PE sends something.
     #[inline(always)]
-    pub(super) fn notify(&mut self) {
+    pub(super) fn greet(&mut self) -> &'static Doorbell {
         if !self.has_sent {
             self.has_sent = true;
             self.contact.0.fetch_or(self.contact.1, Ordering::Relaxed);
         }
+        self.doorbell
+    }
+
+    /// Makes a message that was sent known to its receiver.
+    pub(super) fn notify(&mut self) {
+        self.greet();
         // SYNC POINT doorbell: orders the message before the look at the receiver's announcement.
         fence(Ordering::SeqCst);
         if self.doorbell.has_sleepers() {
@@ -280,6 +293,14 @@ impl State {
         }
     }
 
+    /// Whether solicited messages have come, or something waits to be sent.
+    #[inline(always)]
+    pub(super) fn has_other_work(&self) -> bool {
+        let is_solicited =
+            |&pe: &Pe| self.inputs[pe].as_ref().is_some_and(|[_, solicited]| solicited.has_message());
+        !self.exchange.busy.is_empty() || self.senders.iter().any(is_solicited)
+    }
+
     /// Whether a message lies in a FIFO that this PE would take.
     pub(super) fn has_arrivals(&mut self) -> bool {
         self.note_contacts();
@@ -287,6 +308,57 @@ impl State {
             let Some([unsolicited, solicited]) = &self.inputs[pe] else { return false };
             solicited.has_message() || unsolicited.has_message() && self.exchange.takes(pe, false)
         })
+    }
+}
+
+/// The outcome of a look for a message at the head of a FIFO.
+pub(super) enum Direct {
+    Done(Status),
+    /// Nothing has come: the next message's stamp, and the value of its upper half once it has come.
+    Later(&'static AtomicU64, u32),
+    /// Another message comes first, or there is no such FIFO.
+    Other,
+}
+
+impl State {
+    /// Receives an eager message from the head of its source's FIFO, if the receive can get no other one.
+    ///
+    /// # Safety
+    /// The buffer is valid for writes of `room` bytes.
+    #[inline(always)]
+    pub(super) unsafe fn receive_directly(
+        &mut self,
+        envelope: &Envelope,
+        (buffer, room): (*mut u8, usize),
+    ) -> Direct {
+        let State { inputs, exchange, .. } = self;
+        let Some([fifo, _]) = &mut inputs[envelope.source as usize] else { return Direct::Other };
+        if !exchange.matching.is_clear(envelope) {
+            return Direct::Other;
+        }
+        let words = [Kind::Eager.with(envelope.tag.into()), envelope.context.0];
+        let (mut bytes, mut is_other) = (0, false);
+        let taken = fifo.receive(|its_words, payload| {
+            is_other = its_words != words;
+            if !is_other {
+                bytes = payload.len();
+                // SAFETY: the caller guarantees the buffer, and the payload has as many bytes.
+                unsafe { payload.copy_to(buffer, 0, bytes.min(room)) };
+            }
+            !is_other
+        });
+        match taken {
+            Ok(true) => {
+                exchange.arrived += 1;
+                let Envelope { source, tag, .. } = *envelope;
+                Direct::Done(Status { source: source as Pe, tag, bytes, is_cancelled: false })
+            }
+            Ok(false) if !is_other => {
+                let (stamp, expected) = fifo.next_stamp();
+                Direct::Later(stamp, expected)
+            }
+            _ => Direct::Other,
+        }
     }
 }
 
@@ -359,7 +431,7 @@ impl Peer {
         Peer {
             out,
             eager_bytes: if pe == world.my_pe() { usize::MAX } else { limits.eager_bytes.min(most) },
-            is_readable: true,
+            is_readable: limits.reads_processes,
             waiting: VecDeque::new(),
             answers: VecDeque::new(),
             pushing: VecDeque::new(),

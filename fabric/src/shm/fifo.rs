@@ -134,7 +134,13 @@ impl<'a> Payload<'a> {
         debug_assert!(skipped + bytes <= self.bytes, "the payload has {} bytes", self.bytes);
         if self.data.is_null() {
             // SAFETY: the caller guarantees the target and the range, and the words hold the payload.
-            unsafe { target.copy_from_nonoverlapping(self.words.as_ptr().cast::<u8>().add(skipped), bytes) };
+            unsafe {
+                let source = self.words.as_ptr().cast::<u8>().add(skipped);
+                match bytes {
+                    8 => target.cast::<u64>().write_unaligned(source.cast::<u64>().read_unaligned()),
+                    _ => target.copy_from_nonoverlapping(source, bytes),
+                }
+            }
             return;
         }
         // SAFETY: the caller guarantees the target; the range lies in the data area, and belongs to this end
@@ -305,12 +311,18 @@ impl<'m> Producer<'m> {
     }
 }
 
-impl Consumer<'_> {
+impl<'m> Consumer<'m> {
+    /// The stamp of the next message, and the value of its upper half once that message has come.
+    #[inline(always)]
+    pub fn next_stamp(&self) -> (&'m AtomicU64, u32) {
+        (&self.fifo.cell(self.head)[0], self.head.wrapping_add(1) as u32)
+    }
+
     /// Whether there is a message.
     #[inline(always)]
     pub fn has_message(&self) -> bool {
-        let stamp = self.fifo.cell(self.head)[0].load(Ordering::Relaxed);
-        (stamp >> 32) as u32 == self.head.wrapping_add(1) as u32
+        let (stamp, expected) = self.next_stamp();
+        (stamp.load(Ordering::Relaxed) >> 32) as u32 == expected
     }
 
     /// Receives the oldest message, if there is one: `take` gets its words and payload, and says whether it

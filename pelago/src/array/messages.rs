@@ -14,6 +14,8 @@ pub(crate) enum Entry {
     /// Under way; with the length of a receive's slice.
     Open(RequestId, usize),
     Done(Status),
+    /// A message that was longer than the slice, if nobody has asked for the outcome yet.
+    TooLong(Status, usize),
 }
 
 /// Completes the sends and receives of a scope.
@@ -22,12 +24,26 @@ pub(crate) enum Entry {
 /// If a message was longer than its slice, and nobody has asked for the outcome of the receive.
 #[track_caller]
 pub(crate) fn complete(world: &World, messages: &Messages) {
-    for entry in messages.take() {
-        let Entry::Open(id, room) = entry else { continue };
-        let Status { source: source_pe, tag, bytes, .. } = world.core().wait_for_message(id);
-        if bytes > room {
-            let me = world.my_pe();
-            panic!("{}", crate::Error::from(ErrorKind::MessageTruncated { me, source_pe, tag, bytes, room }));
+    let (entries, mut too_long) = (messages.take(), None);
+    for entry in &entries {
+        if let &Entry::TooLong(status, room) = entry {
+            too_long = Some((status, room));
         }
+    }
+    let open = || {
+        entries
+            .iter()
+            .filter_map(|entry| if let &Entry::Open(id, room) = entry { Some((id, room)) } else { None })
+    };
+    let mut rooms = open().map(|(_, room)| room);
+    world.core().wait_for_messages(open().map(|(id, _)| id), |_, status| {
+        let room = rooms.next().expect("each of them has a room");
+        if status.bytes > room {
+            too_long = Some((status, room));
+        }
+    });
+    if let Some((Status { source: source_pe, tag, bytes, .. }, room)) = too_long {
+        let me = world.my_pe();
+        panic!("{}", crate::Error::from(ErrorKind::MessageTruncated { me, source_pe, tag, bytes, room }));
     }
 }

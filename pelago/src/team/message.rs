@@ -8,7 +8,7 @@ use pelago_core::base::element::Element;
 use pelago_core::base::error::{ErrorKind, Result};
 use pelago_core::coll::schedule::Rank;
 use pelago_core::msg::envelope::{Context, Tag};
-use pelago_core::msg::operation::{Address, Matched, Mode};
+use pelago_core::msg::operation::{Address, Matched, Mode, Started};
 use pelago_core::msg::request::Status;
 
 /// Any source, or any tag, of a receive or a probe.
@@ -354,7 +354,7 @@ impl<'scope> Handle<'scope> {
 
     fn test(&self) -> bool {
         match self.entry() {
-            Entry::Done(_) => true,
+            Entry::Done(_) | Entry::TooLong(..) => true,
             Entry::Open(id, _) => {
                 let status = self.world.core().test_message(id);
                 status.map(|status| self.done(status)).is_some()
@@ -366,6 +366,7 @@ impl<'scope> Handle<'scope> {
     fn wait(&self) -> Status {
         match self.entry() {
             Entry::Done(status) => status,
+            Entry::TooLong(status, _) => self.done(status),
             Entry::Open(id, _) => self.done(self.world.core().wait_for_message(id)),
         }
     }
@@ -507,8 +508,13 @@ impl<'scope> Scope<'scope, '_> {
         let room = size_of_val(into);
         // SAFETY: the target is borrowed until the scope has completed all its operations, and takes any
         // bytes.
-        let id = unsafe { self.world().core().start_receive(pattern, (into.as_mut_ptr().cast(), room)) };
-        let handle = Handle::new(self.world(), self.messages(), Entry::Open(id, room));
+        let started = unsafe { self.world().core().start_receive(pattern, (into.as_mut_ptr().cast(), room)) };
+        let entry = match started {
+            Started::Done(status) if status.bytes <= room => Entry::Done(status),
+            Started::Done(status) => Entry::TooLong(status, room),
+            Started::Pending(id) => Entry::Open(id, room),
+        };
+        let handle = Handle::new(self.world(), self.messages(), entry);
         Ok(Receive { handle, team, room })
     }
 
