@@ -65,6 +65,22 @@ pub trait Provider {
     /// If the provider cannot expose this memory, or the key is taken.
     fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()>;
 
+    /// Lets peers access `bytes` bytes of this PE's memory from `start`, until it is
+    /// [concealed](Provider::conceal). The result is a key that only this PE has; its offsets count from
+    /// `start`. `None` if the provider cannot do that while it is in use.
+    ///
+    /// # Safety
+    /// The memory is valid for reads and writes until it is concealed, or the endpoint is dropped.
+    unsafe fn expose(&self, start: NonNull<u8>, bytes: usize) -> Option<Key> {
+        let _ = (start, bytes);
+        None
+    }
+
+    /// Ends the access to [exposed](Provider::expose) memory. No operation on it is outstanding.
+    fn conceal(&self, key: Key) {
+        let _ = key;
+    }
+
     /// The data that peers need to access the registered memory; empty if its keys are enough.
     fn exposed(&self) -> Vec<u8> {
         Vec::new()

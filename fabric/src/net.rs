@@ -93,6 +93,15 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.register(key, start, bytes)),+ }
             }
 
+            unsafe fn expose(&self, start: NonNull<u8>, bytes: usize) -> Option<Key> {
+                // SAFETY: the caller keeps the contract, which is that of the provider in use.
+                match self { $(Net::$variant(net) => unsafe { net.expose(start, bytes) }),+ }
+            }
+
+            fn conceal(&self, key: Key) {
+                match self { $(Net::$variant(net) => net.conceal(key)),+ }
+            }
+
             fn exposed(&self) -> Vec<u8> {
                 match self { $(Net::$variant(net) => net.exposed()),+ }
             }

@@ -19,9 +19,10 @@ use pelago_fabric::shm::segment::Failure;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{
     Amo, Atomic, AtomicKind, Completion, Completions, Event, FabricResult, Get, Key, Limits, Net, NetInject,
-    Provider, Remote, Status, Token, WaitDescriptor,
+    Provider, Put, Remote, Status, Token, WaitDescriptor,
 };
 use rustix::event::{PollFd, PollFlags};
+use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
@@ -307,6 +308,49 @@ impl Endpoint {
             self.puts.fetch_add(net.flush(), Ordering::Relaxed);
             self.injector.outstanding().by_call();
         });
+    }
+
+    /// Lets peers access private memory of this PE for a time. `None` if the provider cannot, or the endpoint is
+    /// shut.
+    ///
+    /// # Safety
+    /// The memory is valid for reads and writes until it is concealed or the endpoint is shut.
+    pub unsafe fn expose(&self, start: NonNull<u8>, bytes: usize) -> Option<Key> {
+        // SAFETY: the caller's promises are the same.
+        self.call_if_open(|net| unsafe { net.expose(start, bytes) }).flatten()
+    }
+
+    /// Ends the access to exposed memory.
+    pub fn conceal(&self, key: Key) {
+        self.call_if_open(|net| net.conceal(key));
+    }
+
+    /// Starts a put to any memory that a PE has registered or exposed, of at most `limits.transfer_bytes`;
+    /// `false` if the provider's queue is full.
+    ///
+    /// # Safety
+    /// The range lies in that memory. `source` is valid for reads until the counter has counted the put as
+    /// sent.
+    pub unsafe fn try_put(
+        &self,
+        (pe, target): (Pe, Remote),
+        source: *const u8,
+        bytes: usize,
+        counter: &CompletionCounter,
+    ) -> bool {
+        self.started(&self.puts);
+        let announces_sent = bytes > self.limits.inject_bytes;
+        counter.begin(announces_sent);
+        let put = Put { pe, target, source, bytes, completion: Completion::Tracked(counter.token()) };
+        // SAFETY: the caller has promised the range and the source.
+        let status = self.call_if_open(|net| unsafe { net.put(put) }).unwrap_or(Status::Again);
+        if status == Status::Again {
+            self.puts.fetch_sub(1, Ordering::Relaxed);
+        }
+        if status != Status::Pending {
+            counter.done_at_once(announces_sent);
+        }
+        status != Status::Again
     }
 
     /// Starts a get of a few words, no more than one transfer takes; `false` if the provider's queue is full.

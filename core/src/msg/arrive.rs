@@ -4,12 +4,12 @@ use super::envelope::{Context, Envelope};
 use super::process;
 use super::request::{Phase, Request, RequestId};
 use super::state::{Answer, Exchange, Kept, State, Unexpected};
-use super::wire::{ANNOUNCE_WORDS, Announcement, Home, Kind};
+use super::wire::{ANNOUNCE_WORDS, Announcement, Home, Kind, Target};
 use crate::Pe;
 use crate::coll::teams::Teams;
-use pelago_fabric::CORRUPT_REMEDY;
-use pelago_fabric::copy;
+use crate::endpoint::HEAP_KEY;
 use pelago_fabric::shm::fifo::{INLINE_BYTES, Payload, Words};
+use pelago_fabric::{CORRUPT_REMEDY, Remote, copy};
 
 /// Unsolicited messages of one PE that are taken at once.
 const BATCH: usize = 64;
@@ -131,9 +131,11 @@ impl Exchange {
                 Some(())
             }
             Kind::Accept => {
-                let [room] = payload.words::<1>();
-                self.note_accepted(from, RequestId::from_code(value), second, room as usize)
+                let [room, key, offset] = payload.words::<3>();
+                let target = Target::from_words([key, offset])?;
+                self.note_accepted(from, RequestId::from_code(value), second, (room as usize, target))
             }
+            Kind::Written => self.note_written(from, RequestId::from_code(value)),
             Kind::Data => self.take_piece(from, RequestId::from_code(value), payload),
             Kind::Finished => {
                 let id = RequestId::from_code(value);
@@ -142,7 +144,7 @@ impl Exchange {
                 Some(())
             }
             Kind::Ask => {
-                self.answer(from, Answer { words: [Kind::Last.with(0), 0], payload: None });
+                self.answer(from, Answer::new(Kind::Last, 0, 0));
                 Some(())
             }
             Kind::Last => {
@@ -254,14 +256,13 @@ impl Exchange {
             self.finish_send(from, send);
             return Some(());
         }
-        let answer = Answer { words: [Kind::Accept.with(send), id.code()], payload: Some(wanted as u64) };
         let request = self.requests.get(id);
         (request.phase, request.moved) = (Phase::Arriving, 0);
         match wanted {
             0 => self.complete(id),
             _ => self.peers[from].arriving += 1,
         }
-        self.answer(from, answer);
+        self.accept(from, (send, id), (target, wanted));
         Some(())
     }
 
@@ -307,7 +308,7 @@ impl Exchange {
 
     /// Tells a sender that its message was received, or matched.
     fn finish_send(&mut self, pe: Pe, send: u64) {
-        let answer = Answer { words: [Kind::Finished.with(send), 0], payload: None };
+        let answer = Answer::new(Kind::Finished, send, 0);
         if pe == self.me {
             let id = RequestId::from_code(send);
             if self.requests.find(id).is_some() {
@@ -319,9 +320,15 @@ impl Exchange {
     }
 
     /// The receiver of an announced message asks for its data.
-    fn note_accepted(&mut self, from: Pe, id: RequestId, receive: u64, room: usize) -> Option<()> {
+    fn note_accepted(
+        &mut self,
+        from: Pe,
+        id: RequestId,
+        receive: u64,
+        (room, target): (usize, Target),
+    ) -> Option<()> {
         let send = self.requests.find(id).filter(|send| send.phase == Phase::Sent && send.pe == from)?;
-        (send.partner, send.asked, send.moved) = (receive, room, 0);
+        (send.partner, send.asked, send.moved, send.target) = (receive, room, 0, target);
         if room > send.room {
             return None;
         }
@@ -332,6 +339,37 @@ impl Exchange {
         send.phase = Phase::Pushing;
         self.peers[from].pushing.push_back(id);
         self.note_busy(from);
+        Some(())
+    }
+
+    /// Asks for the data of an announced message: in pieces, or over a network in the buffer itself.
+    fn accept(&mut self, from: Pe, (send, id): (u64, RequestId), (buffer, wanted): (*mut u8, usize)) {
+        let mut answer = Answer::accept(send, id, wanted, Target::Pieces);
+        if self.peers[from].out.is_none() && wanted > 0 {
+            match Exchange::home((buffer, wanted), self.region) {
+                Home::Symmetric(offset) => {
+                    let memory = Remote { key: HEAP_KEY, offset_bytes: offset as usize };
+                    answer = Answer::accept(send, id, wanted, Target::Memory(memory));
+                }
+                // The buffer is exposed when the answer is sent.
+                Home::Private(_) => answer.exposes = Some(id),
+            }
+        }
+        self.answer(from, answer);
+    }
+
+    /// All data of a message were put to a receive's buffer, which is concealed if it was exposed.
+    fn note_written(&mut self, from: Pe, id: RequestId) -> Option<()> {
+        let is_open = |request: &&mut Request| request.phase == Phase::Arriving && request.pe == from;
+        let request = self.requests.find(id).filter(is_open)?;
+        self.peers[from].arriving -= 1;
+        match request.target {
+            Target::Pieces => self.complete(id),
+            Target::Memory(_) => {
+                request.phase = Phase::Put;
+                self.written.push(id);
+            }
+        }
         Some(())
     }
 

@@ -5,21 +5,45 @@
 
 use super::TwoSided;
 use super::outgoing::First;
-use super::request::RequestId;
+use super::request::{Phase, RequestId};
 use super::state::{Answer, Exchange};
-use super::wire::Kind;
+use super::wire::{Kind, Target};
 use crate::Pe;
+use crate::endpoint::completion_counter::CompletionCounter;
 use crate::progress::purpose::Purpose;
+use pelago_fabric::Remote;
 use pelago_fabric::shm::fifo::{Payload, Words};
+use std::ptr::NonNull;
 
 /// Unsolicited messages that a PE allows beyond those that it keeps, at a time, while a receive waits.
 const WANTED_MORE: u64 = 16;
 
-/// A message that is about to be sent over the network.
+/// A message, or a put of data, that is about to leave over the network.
 enum Item {
-    Answer,
-    Piece { id: RequestId, data: *const u8, bytes: usize },
-    First { id: RequestId, first: First },
+    Answer(Answer),
+    /// Before the next answer leaves: a buffer is exposed.
+    Expose {
+        id: RequestId,
+        start: *mut u8,
+        bytes: usize,
+    },
+    Piece {
+        id: RequestId,
+        word: u64,
+        data: *const u8,
+        bytes: usize,
+    },
+    Put {
+        id: RequestId,
+        counter: CompletionCounter,
+        target: Remote,
+        data: *const u8,
+        bytes: usize,
+    },
+    First {
+        id: RequestId,
+        first: First,
+    },
 }
 
 impl TwoSided {
@@ -58,7 +82,7 @@ impl TwoSided {
         let peer = &mut exchange.peers[pe];
         let has_sent_all = peer.has_sent_all && peer.arriving == 0;
         if !std::mem::replace(&mut peer.is_asked, true) {
-            exchange.answer(pe, Answer { words: [Kind::Ask.with(0), 0], payload: None });
+            exchange.answer(pe, Answer::new(Kind::Ask, 0, 0));
         }
         has_sent_all
     }
@@ -88,7 +112,8 @@ impl TwoSided {
         self.net_endpoint().try_send(pe, Purpose::Message.over(first), scratch)
     }
 
-    /// Sends over the network what waits for room there, unless another thread does.
+    /// Sends over the network what waits for room there, unless another thread does, and completes the
+    /// requests whose data were put.
     pub(super) fn flush_net(&self) {
         let Some(state) = self.msg.get_if_open() else { return };
         let mut state = state.lock();
@@ -97,26 +122,20 @@ impl TwoSided {
         }
         state.exchange.is_flushing = true;
         let mut scratch = std::mem::take(&mut state.exchange.scratch);
+        let keys = state.exchange.take_written();
+        let is_ordered = self.net_endpoint().keeps_messages_behind_puts();
+        state.exchange.complete_puts(is_ordered, |counter| self.completions.release(counter));
         // Each peer once; what is added meanwhile is sent the next time.
         for _ in 0..state.exchange.busy.len() {
             let Some(pe) = state.exchange.busy.pop_front() else { break };
             state.exchange.peers[pe].is_busy = false;
-            while let Some((item, words, payload)) = state.exchange.next_item(pe) {
+            while let Some(item) = state.exchange.next_item(pe, || self.completions.open()) {
                 drop(state);
-                let is_sent = match &item {
-                    Item::Answer => self.try_message(pe, words, (payload.as_slice(), &[]), &mut scratch),
-                    // SAFETY: the caller of the send keeps its data valid until it is complete.
-                    Item::First { first, .. } => unsafe { self.try_first(pe, first, &mut scratch) },
-                    // SAFETY: the caller of the send keeps its data valid until it is complete.
-                    Item::Piece { data, bytes, .. } => unsafe {
-                        self.try_piece(pe, words[0], (*data, *bytes))
-                    },
-                };
+                // SAFETY: the caller of a send or a receive keeps its buffer valid until it is complete.
+                let outcome = unsafe { self.try_item(pe, &item, &mut scratch) };
                 state = self.msg.get(&self.messaging.teams).lock();
-                if !is_sent {
-                    break;
-                }
-                state.exchange.was_sent(pe, item);
+                let Some(target) = outcome else { break };
+                state.exchange.was_sent((pe, is_ordered), item, target);
             }
             if !state.exchange.peers[pe].is_idle() {
                 state.exchange.note_busy(pe);
@@ -124,6 +143,49 @@ impl TwoSided {
         }
         state.exchange.scratch = scratch;
         state.exchange.is_flushing = false;
+        drop(state);
+        if !keys.is_empty() {
+            self.complete_written(keys);
+        }
+    }
+
+    /// Conceals the buffers of receives whose data were put, and completes the receives.
+    fn complete_written(&self, receives: Vec<(RequestId, Target)>) {
+        for (_, target) in &receives {
+            if let Target::Memory(Remote { key, .. }) = target {
+                self.net_endpoint().conceal(*key);
+            }
+        }
+        let mut state = self.msg.get(&self.messaging.teams).lock();
+        receives.into_iter().for_each(|(id, _)| state.exchange.complete(id));
+    }
+
+    /// Sends an item. `None` if there is no room for it now; else the target, if it is one that the item asks
+    /// for.
+    ///
+    /// # Safety
+    /// The data of the item are valid for reads, and its buffer for writes.
+    unsafe fn try_item(&self, pe: Pe, item: &Item, scratch: &mut Vec<u8>) -> Option<Target> {
+        let is_sent = match item {
+            Item::Answer(answer) => self.try_message(pe, answer.words, (answer.payload(), &[]), scratch),
+            // SAFETY: the caller guarantees the data.
+            Item::First { first, .. } => unsafe { self.try_first(pe, first, scratch) },
+            // SAFETY: the caller guarantees the data.
+            Item::Piece { word, data, bytes, .. } => unsafe { self.try_piece(pe, *word, (*data, *bytes)) },
+            // SAFETY: the caller guarantees the data, and the receiver the memory that it has named.
+            Item::Put { counter, target, data, bytes, .. } => unsafe {
+                self.tally.add(|counts| counts.net_puts += 1);
+                self.net_endpoint().try_put((pe, *target), *data, *bytes, counter)
+            },
+            Item::Expose { start, bytes, .. } => {
+                let start = NonNull::new(*start).expect("a buffer with room has an address");
+                // SAFETY: the caller guarantees the buffer; the receive completes after it is concealed.
+                let key = unsafe { self.net_endpoint().expose(start, *bytes) };
+                let memory = |key| Target::Memory(Remote { key, offset_bytes: 0 });
+                return Some(key.map_or(Target::Pieces, memory));
+            }
+        };
+        is_sent.then_some(Target::Pieces)
     }
 
     /// Sends a piece of a long message, from where it lies.
@@ -138,38 +200,98 @@ impl TwoSided {
 }
 
 impl Exchange {
-    /// The next message for a PE that is reached over the network: the item, its words and its payload.
-    fn next_item(&mut self, pe: Pe) -> Option<(Item, Words, Option<u64>)> {
+    /// The next item for a PE that is reached over the network. `open` opens a counter for the puts of a send.
+    fn next_item(&mut self, pe: Pe, open: impl FnOnce() -> CompletionCounter) -> Option<Item> {
         let peer = &self.peers[pe];
         if peer.out.is_some() {
             return None;
         }
-        if let Some(&Answer { words, payload }) = peer.answers.front() {
-            return Some((Item::Answer, words, payload));
+        if let Some(&answer) = peer.answers.front() {
+            return Some(match answer.exposes {
+                None => Item::Answer(answer),
+                Some(id) => {
+                    let request = self.requests.get(id);
+                    Item::Expose { id, start: request.buffer, bytes: request.bytes.min(request.room) }
+                }
+            });
         }
         if let Some(&id) = peer.pushing.front() {
-            let most = self.piece_bytes;
+            let (piece_bytes, transfer_bytes) = (self.piece_bytes, self.transfer_bytes);
             let send = self.requests.get(id);
-            let bytes = (send.asked - send.moved).min(most);
             let data = send.buffer.wrapping_add(send.moved).cast_const();
-            return Some((Item::Piece { id, data, bytes }, [Kind::Data.with(send.partner), 0], None));
+            let left = send.asked - send.moved;
+            return Some(match send.target {
+                Target::Pieces => {
+                    let word = Kind::Data.with(send.partner);
+                    Item::Piece { id, word, data, bytes: left.min(piece_bytes) }
+                }
+                Target::Memory(Remote { key, offset_bytes }) => {
+                    let counter = send.puts.get_or_insert_with(open).clone();
+                    let target = Remote { key, offset_bytes: offset_bytes + send.moved };
+                    Item::Put { id, counter, target, data, bytes: left.min(transfer_bytes) }
+                }
+            });
         }
         let &id = peer.waiting.front().filter(|_| peer.sent < peer.allowed)?;
-        let first = self.first(id, pe);
-        let words = first.words;
-        Some((Item::First { id, first }, words, None))
+        Some(Item::First { id, first: self.first(id, pe) })
     }
 
-    /// Notes that a message has left.
-    fn was_sent(&mut self, pe: Pe, item: Item) {
+    /// Notes that an item has left, or that a buffer is exposed as a target. `is_ordered` if messages arrive
+    /// behind earlier puts.
+    fn was_sent(&mut self, (pe, is_ordered): (Pe, bool), item: Item, target: Target) {
         match item {
-            Item::Answer => drop(self.peers[pe].answers.pop_front()),
+            Item::Answer(_) => drop(self.peers[pe].answers.pop_front()),
+            Item::Expose { id, .. } => {
+                self.requests.get(id).target = target;
+                if let Some(answer) = self.peers[pe].answers.front_mut() {
+                    answer.set_target(target);
+                }
+            }
             Item::Piece { id, bytes, .. } => self.has_pushed(pe, id, bytes),
+            Item::Put { id, bytes, .. } => {
+                let send = self.requests.get(id);
+                send.moved += bytes;
+                if send.moved == send.asked {
+                    send.phase = Phase::Put;
+                    let partner = send.partner;
+                    self.peers[pe].pushing.pop_front();
+                    self.putting.push(id);
+                    if is_ordered {
+                        self.answer(pe, Answer::new(Kind::Written, partner, 0));
+                    }
+                }
+            }
             Item::First { id, first } => {
                 self.peers[pe].sent += 1;
                 self.has_left(pe, id, &first);
             }
         }
+    }
+
+    /// Completes the sends whose puts are far enough: the data have left, if messages arrive behind them, else
+    /// they have arrived, of which the receiver is told.
+    fn complete_puts(&mut self, is_ordered: bool, mut release: impl FnMut(CompletionCounter)) {
+        for id in std::mem::take(&mut self.putting) {
+            let send = self.requests.get(id);
+            let counter = send.puts.as_ref().expect("a send whose data are put has a counter");
+            let is_enough = if is_ordered { counter.is_sent() } else { counter.is_done() };
+            if !is_enough {
+                self.putting.push(id);
+                continue;
+            }
+            let (pe, partner) = (send.pe, send.partner);
+            send.puts.take().into_iter().for_each(&mut release);
+            if !is_ordered {
+                self.answer(pe, Answer::new(Kind::Written, partner, 0));
+            }
+            self.complete(id);
+        }
+    }
+
+    /// The receives whose data were put, with the targets that are to be concealed.
+    fn take_written(&mut self) -> Vec<(RequestId, Target)> {
+        let written = std::mem::take(&mut self.written);
+        written.into_iter().map(|id| (id, self.requests.get(id).target)).collect()
     }
 
     /// Allows a PE more unsolicited messages, if that is worth a message to it; more than this PE would keep
@@ -189,7 +311,7 @@ impl Exchange {
             return;
         }
         peer.told = allowed;
-        self.answer(pe, Answer { words: [Kind::Allow.with(0), allowed], payload: None });
+        self.answer(pe, Answer::new(Kind::Allow, 0, allowed));
     }
 
     /// Allows the PEs that may send nothing more a few messages, as a receive that has no message yet wants

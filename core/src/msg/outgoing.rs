@@ -62,21 +62,21 @@ impl Out {
     }
 
     fn send_answer(&mut self, answer: &Answer) -> bool {
-        let head: &[u64] = answer.payload.as_slice();
+        let head = answer.payload();
         // SAFETY: the payload is the head: no bytes are read behind it.
         unsafe { self.fifos[SOLICITED].send(answer.words, head, std::ptr::dangling(), 0) }
     }
 }
 
 impl Exchange {
-    /// Where the data of a send lie, for PEs that can read them.
-    pub(super) fn home(send: &Request, Region(start, region_bytes): Region) -> Home {
+    /// Where a buffer lies: in this PE's region, or elsewhere.
+    pub(super) fn home((buffer, bytes): (*mut u8, usize), Region(start, region_bytes): Region) -> Home {
         let start = start as usize;
-        match (send.buffer as usize).checked_sub(start) {
-            Some(offset) if offset.checked_add(send.room).is_some_and(|end| end <= region_bytes) => {
+        match (buffer as usize).checked_sub(start) {
+            Some(offset) if offset.checked_add(bytes).is_some_and(|end| end <= region_bytes) => {
                 Home::Symmetric(offset as u64)
             }
-            _ => Home::Private(send.buffer as u64),
+            _ => Home::Private(buffer as u64),
         }
     }
 
@@ -168,7 +168,7 @@ impl Exchange {
     pub(super) fn first(&mut self, id: RequestId, pe: Pe) -> First {
         let (eager_bytes, region) = (self.peers[pe].eager_bytes, self.region);
         let send = self.requests.get(id);
-        First::of(id, send, eager_bytes, Exchange::home(send, region))
+        First::of(id, send, eager_bytes, Exchange::home((send.buffer, send.room), region))
     }
 
     /// Notes that the first message of the oldest send that waits has left.
@@ -189,6 +189,8 @@ impl Exchange {
                     || !peer.pushing.is_empty()
                     || !peer.waiting.is_empty() && peer.sent < peer.allowed)
         };
-        self.busy.iter().any(|&pe| can_send(&self.peers[pe]))
+        !self.putting.is_empty()
+            || !self.written.is_empty()
+            || self.busy.iter().any(|&pe| can_send(&self.peers[pe]))
     }
 }

@@ -5,7 +5,9 @@
 
 use super::envelope::{Envelope, Tag};
 use super::queue::Place;
+use super::wire::Target;
 use crate::Pe;
+use crate::endpoint::completion_counter::CompletionCounter;
 
 /// Identifies a request of this PE. It also travels to the other end of a long message, and comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub enum Phase {
     Sent,
     /// A send whose data the receiver has asked for.
     Pushing,
+    /// A send whose data are being put, or a receive whose data were put and whose buffer is exposed.
+    Put,
     /// Complete.
     Done,
 }
@@ -77,6 +81,10 @@ pub struct Request {
     pub is_synchronous: bool,
     /// The request at the other end.
     pub partner: u64,
+    /// Where the receiver of a send wants its data; or the key under which a receive's buffer is exposed.
+    pub target: Target,
+    /// Counts the puts of a send's data.
+    pub puts: Option<CompletionCounter>,
     /// The data of a buffered send, which nobody waits for.
     pub owned: Option<Box<[u8]>>,
     pub is_cancelled: bool,

@@ -6,7 +6,7 @@
 use super::envelope::Envelope;
 use super::matching::Matching;
 use super::request::{Request, RequestId, Requests, Status};
-use super::wire::{Announcement, Kind};
+use super::wire::{Announcement, Kind, Target};
 use crate::Pe;
 use crate::coll::teams::Teams;
 use pelago_boot::Settings;
@@ -92,6 +92,9 @@ pub(super) struct Exchange {
     pub(super) busy: VecDeque<Pe>,
     /// Whether a thread sends over the network what waits for it.
     pub(super) is_flushing: bool,
+    /// Sends whose data are being put, and receives whose buffers are to be concealed.
+    pub(super) putting: Vec<RequestId>,
+    pub(super) written: Vec<RequestId>,
     /// Requests that have completed, and messages that have arrived, so far.
     pub(super) completed: u64,
     pub(super) arrived: u64,
@@ -101,6 +104,8 @@ pub(super) struct Exchange {
     pub(super) region: Region,
     /// Bytes of a piece of a long message over the network.
     pub(super) piece_bytes: usize,
+    /// Bytes of the longest put.
+    pub(super) transfer_bytes: usize,
     /// Where a message for the network is put together.
     pub(super) scratch: Vec<u8>,
     _segment: Arc<Segment>,
@@ -155,7 +160,34 @@ pub(super) struct Peer {
 #[derive(Clone, Copy)]
 pub(super) struct Answer {
     pub(super) words: Words,
-    pub(super) payload: Option<u64>,
+    payload: [u64; 3],
+    len: u8,
+    /// The receive whose buffer is to be exposed before it is sent.
+    pub(super) exposes: Option<RequestId>,
+}
+
+impl Answer {
+    /// A message without a payload.
+    pub(super) fn new(kind: Kind, value: u64, second: u64) -> Answer {
+        Answer { words: [kind.with(value), second], payload: [0; 3], len: 0, exposes: None }
+    }
+
+    /// The acceptance of an announced message.
+    pub(super) fn accept(send: u64, receive: RequestId, wanted: usize, target: Target) -> Answer {
+        let [key, offset] = target.words();
+        let words = [Kind::Accept.with(send), receive.code()];
+        Answer { words, payload: [wanted as u64, key, offset], len: 3, exposes: None }
+    }
+
+    /// Names the memory in which the data of an accepted message are wanted.
+    pub(super) fn set_target(&mut self, target: Target) {
+        self.payload[1..].copy_from_slice(&target.words());
+        self.exposes = None;
+    }
+
+    pub(super) fn payload(&self) -> &[u64] {
+        &self.payload[..usize::from(self.len)]
+    }
 }
 
 /// The FIFOs to a PE.
@@ -256,11 +288,14 @@ impl State {
                 peers: (0..n_pes).map(peer).collect(),
                 busy: VecDeque::new(),
                 is_flushing: false,
+                putting: Vec::new(),
+                written: Vec::new(),
                 completed: 0,
                 arrived: 0,
                 kept_max,
                 region: Region(memory.heap(me), memory.region_bytes()),
                 piece_bytes: world.net.as_ref().map_or(0, |net| net.message_bytes()),
+                transfer_bytes: world.net.as_ref().map_or(0, |net| net.limits.transfer_bytes),
                 scratch: Vec::new(),
                 _segment: segment,
             },
@@ -402,6 +437,8 @@ impl Exchange {
             asked: 0,
             is_synchronous: false,
             partner: 0,
+            target: Target::Pieces,
+            puts: None,
             owned: None,
             is_cancelled: false,
         }

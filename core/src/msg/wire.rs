@@ -5,16 +5,19 @@
 //! Eager     | tag                           | context     | data
 //! Matched   | tag                           | context     | send, data
 //! Announce  | tag                           | context     | send, length, address, home
-//! Accept    | send                          | receive     | bytes that the receiver has room for
+//! Accept    | send                          | receive     | bytes that the receiver has room for, Target
 //! Data      | receive                       | -           | the next piece of the data
 //! Finished  | send                          | -           | it has all data, or a match
 //! Allow     | -                             | count       | unsolicited messages that may be sent
+//! Written   | receive                       | -           | all data were put to the target
 //! Ask       | -                             | -           | has the PE sent all?
 //! Last      | -                             | -           | it has
 //! ```
 //! The first three are *unsolicited*: the receiver may have to keep them. The others are *solicited*: they
 //! are answers to a message of their receiver, so that it can always take them. Over a network the purpose of
 //! a message stands above the kind, and the second word in front of the payload, except that of `Data`.
+
+use pelago_fabric::Remote;
 
 /// The kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,7 @@ pub enum Kind {
     Allow,
     Ask,
     Last,
+    Written,
 }
 
 /// The largest value.
@@ -56,6 +60,7 @@ impl Kind {
             6 => Kind::Allow,
             7 => Kind::Ask,
             8 => Kind::Last,
+            9 => Kind::Written,
             _ => return None,
         };
         Some((kind, word & VALUE_MAX))
@@ -75,6 +80,35 @@ pub enum Home {
     Private(u64),
     /// At an offset in the sender's part of symmetric memory.
     Symmetric(u64),
+}
+
+/// Where a receiver wants the data of a long message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// In messages.
+    Pieces,
+    /// In memory that it has registered or exposed.
+    Memory(Remote),
+}
+
+/// Stands for pieces in place of a key.
+const NO_KEY: u64 = u64::MAX;
+
+impl Target {
+    pub fn words(self) -> [u64; 2] {
+        match self {
+            Target::Pieces => [NO_KEY, 0],
+            Target::Memory(Remote { key, offset_bytes }) => [key, offset_bytes as u64],
+        }
+    }
+
+    /// `None` if no receiver has written these words.
+    pub fn from_words([key, offset]: [u64; 2]) -> Option<Target> {
+        match key {
+            NO_KEY => (offset == 0).then_some(Target::Pieces),
+            _ => Some(Target::Memory(Remote { key, offset_bytes: usize::try_from(offset).ok()? })),
+        }
+    }
 }
 
 /// Words of the payload of an announcement.
@@ -118,8 +152,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_first_word_is_what_was_packed(kind in 0..9_u64, value in 0..=VALUE_MAX, purpose: u8) {
-            let (kind, _) = Kind::of(kind << 48).expect("there are nine kinds");
+        fn a_first_word_is_what_was_packed(kind in 0..10_u64, value in 0..=VALUE_MAX, purpose: u8) {
+            let (kind, _) = Kind::of(kind << 48).expect("there are ten kinds");
             prop_assert_eq!(Kind::of(kind.with(value) | u64::from(purpose) << 56), Some((kind, value)));
         }
 
@@ -132,6 +166,15 @@ mod tests {
     }
 
     #[test]
+    fn a_target_survives_its_words() {
+        let memory = Target::Memory(Remote { key: 0, offset_bytes: 64 });
+        for target in [Target::Pieces, memory] {
+            assert_eq!(Target::from_words(target.words()), Some(target));
+        }
+        assert_eq!(Target::from_words([u64::MAX, 1]), None);
+    }
+
+    #[test]
     fn an_announcement_survives_its_words() {
         for home in [Home::Private(u64::MAX), Home::Symmetric(64)] {
             let announcement = Announcement { send: VALUE_MAX, bytes: 1 << 40, home };
@@ -140,6 +183,6 @@ mod tests {
         assert_eq!(Announcement::from_words([0, 0, 0, 2]), None);
         assert_eq!(Announcement::from_words([1 << 48, 0, 0, 0]), None);
         assert_eq!(Announcement::from_words([0, u64::MAX, 0, 0]), None);
-        assert_eq!(Kind::of(9 << 48), None);
+        assert_eq!(Kind::of(10 << 48), None);
     }
 }

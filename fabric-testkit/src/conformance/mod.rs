@@ -117,6 +117,7 @@ rules! { $
         every_operation_completes_exactly_once
         what_was_answered_again_has_not_happened
         a_key_names_one_region
+        exposed_memory_takes_puts_until_it_is_concealed
         nothing_happens_without_traffic
         random_transfers_equal_the_model;
     messages:

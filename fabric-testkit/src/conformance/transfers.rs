@@ -4,6 +4,7 @@ use super::group::pattern;
 use super::{Harness, KEY, REGION_BYTES};
 use pelago_fabric::{Completion, FabricResult, Get, Provider, Put, Remote, Status};
 use proptest::prelude::*;
+use std::ptr::NonNull;
 
 /// Puts from 0 bytes to 1 MiB arrive, and write only their target range.
 pub fn puts_of_all_sizes_arrive_and_touch_nothing_else<H: Harness>() {
@@ -151,6 +152,35 @@ pub fn a_key_names_one_region<H: Harness>() {
     });
     group.until(|| group.endpoints[0].completions().puts == before + 1, "the put to complete");
     assert_eq!(group.get(0, 0, 6, (1 << 20) + 5), b"second");
+}
+
+/// Memory that is exposed takes puts of other PEs, under a key that nothing else has had.
+pub fn exposed_memory_takes_puts_until_it_is_concealed<H: Harness>() {
+    let group = H::open(2);
+    let endpoint = &group.endpoints[1];
+    let mut keys = vec![KEY];
+    for round in 0..3_u8 {
+        let (source, mut memory) = (pattern(100_000, round), vec![0_u8; 100_010]);
+        let start = NonNull::new(memory.as_mut_ptr()).unwrap();
+        // SAFETY: the memory is concealed before it is freed.
+        let Some(key) = (unsafe { endpoint.expose(start, memory.len()) }) else { return };
+        assert!(!keys.contains(&key), "key {key} was used before");
+        keys.push(key);
+        let before = group.endpoints[0].completions().puts;
+        // SAFETY: the source lives until the put is complete; the range lies in the exposed memory.
+        group.accepted(|| unsafe {
+            group.endpoints[0].put(Put {
+                pe: 1,
+                source: source.as_ptr(),
+                bytes: source.len(),
+                target: Remote { key, offset_bytes: 5 },
+                completion: Completion::Counted,
+            })
+        });
+        group.until(|| group.endpoints[0].completions().puts == before + 1, "the put to complete");
+        endpoint.conceal(key);
+        assert!(memory[5..100_005] == source && memory[..5] == [0; 5] && memory[100_005..] == [0; 5]);
+    }
 }
 
 /// An endpoint that is not used reports no event and no completion.

@@ -104,6 +104,8 @@ pub(super) struct Member {
     pub(super) doom: Option<String>,
     pub(super) waiters: Vec<Thread>,
     pub(super) regions: HashMap<Key, Region>,
+    /// How often memory was registered for a time.
+    pub(super) exposures: u64,
     pub(super) inbox: VecDeque<Letter>,
 }
 
@@ -302,6 +304,7 @@ impl Member {
             doom: None,
             waiters: Vec::new(),
             regions: HashMap::new(),
+            exposures: 0,
             inbox: VecDeque::new(),
         }
     }

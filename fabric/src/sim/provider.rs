@@ -196,6 +196,9 @@ impl Drop for Sim {
     }
 }
 
+/// The bit of the keys of memory that is registered for a time.
+const EXPOSED_KEYS: Key = 1 << 63;
+
 impl Provider for Sim {
     const NAME: &'static str = "sim";
     type Inject = Never;
@@ -222,6 +225,19 @@ impl Provider for Sim {
         }
         regions.insert(key, Region { start, bytes });
         Ok(())
+    }
+
+    unsafe fn expose(&self, start: NonNull<u8>, bytes: usize) -> Option<Key> {
+        let mut state = self.engine.enter(self.me);
+        let member = &mut state.members[self.me];
+        member.exposures += 1;
+        let key = EXPOSED_KEYS | member.exposures;
+        member.regions.insert(key, Region { start, bytes });
+        Some(key)
+    }
+
+    fn conceal(&self, key: Key) {
+        self.engine.enter(self.me).members[self.me].regions.remove(&key);
     }
 
     fn context(&self) -> FabricResult<Sim> {

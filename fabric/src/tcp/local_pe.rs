@@ -1,6 +1,6 @@
 //! A PE of this process: its memory regions, its inbox, and the doorbell that other threads ring.
 
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::types::{Event, Key, Pe};
 use parking_lot::{Mutex, RwLock};
 use rustix::event::{EventfdFlags, eventfd};
@@ -23,6 +23,9 @@ unsafe impl Send for Region {}
 // SAFETY: the memory is shared with other PEs anyway, and accessed in the same ways from any thread.
 unsafe impl Sync for Region {}
 
+/// The bit of the keys of memory that is registered for a time.
+const EXPOSED_KEYS: Key = 1 << 63;
+
 /// A message in the inbox: sender, header, payload.
 type Message = (Pe, u64, Vec<u8>);
 
@@ -34,6 +37,8 @@ const INBOX_BYTES: usize = 4 << 20;
 pub(super) struct LocalPe {
     /// `None` once the endpoint is closed.
     regions: RwLock<Option<Vec<Region>>>,
+    /// How often memory was exposed.
+    exposures: AtomicU64,
     inbox: Mutex<Inbox>,
     has_mail: AtomicBool,
     /// An eventfd. It is readable after another thread has delivered something to this PE.
@@ -54,7 +59,8 @@ impl LocalPe {
         let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let [has_mail, has_rung] = [false; 2].map(AtomicBool::new);
         let (regions, inbox) = (RwLock::new(Some(Vec::new())), Mutex::default());
-        Ok(LocalPe { regions, inbox, has_mail, doorbell, has_rung })
+        let exposures = AtomicU64::new(0);
+        Ok(LocalPe { regions, exposures, inbox, has_mail, doorbell, has_rung })
     }
 
     /// Wakes the PE after another thread has delivered something to it.
@@ -93,6 +99,20 @@ impl LocalPe {
             regions.push(Region { key, start, bytes });
         }
         is_free
+    }
+
+    /// Registers memory for a time. Returns its key, which no other region of this PE has had.
+    pub(super) fn expose(&self, start: NonNull<u8>, bytes: usize) -> Key {
+        let key = EXPOSED_KEYS | self.exposures.fetch_add(1, Ordering::Relaxed);
+        self.register(key, start, bytes);
+        key
+    }
+
+    /// Ends the registration of memory.
+    pub(super) fn conceal(&self, key: Key) {
+        if let Some(regions) = &mut *self.regions.write() {
+            regions.retain(|region| region.key != key);
+        }
     }
 
     /// The address of `bytes` bytes at an offset of a region. It is null if the endpoint is closed. `None` if

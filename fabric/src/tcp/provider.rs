@@ -25,7 +25,7 @@ use std::time::Duration;
 /// The longest put whose data are copied if they cannot be sent at once.
 const INJECT_BYTES: usize = 8 << 10;
 /// The longest message.
-const MESSAGE_BYTES: usize = 16 << 10;
+const MESSAGE_BYTES: usize = 32 << 10;
 /// The longest put or get: a header has 32 bits for its length.
 const TRANSFER_BYTES: usize = 1 << 30;
 
@@ -209,6 +209,14 @@ impl Provider for Tcp {
             return Err(FabricError::Foreign { pe: self.me, what: format!("key {key} is taken") });
         }
         Ok(())
+    }
+
+    unsafe fn expose(&self, start: NonNull<u8>, bytes: usize) -> Option<Key> {
+        Some(self.domain.local_pes[self.slot].expose(start, bytes))
+    }
+
+    fn conceal(&self, key: Key) {
+        self.domain.local_pes[self.slot].conceal(key);
     }
 
     fn context(&self) -> FabricResult<Tcp> {

@@ -148,17 +148,15 @@ impl Receiver {
         if rest.len() >= rest_bytes {
             let (operands, data) = (operands(&rest[..operand_bytes]), rest[operand_bytes..].as_ptr());
             self.waits_for_inbox = false;
-            self.is_after_long = data_bytes >= DIRECT_BYTES;
+            self.is_after_long = data_bytes >= DIRECT_BYTES && has_target(header.kind);
             self.start += HEADER_BYTES + rest_bytes;
             return Ok(Next::Frame(header, operands, data));
         }
         let is_long = rest_bytes - rest.len() >= DIRECT_BYTES || rest_bytes > BUFFERED_BYTES;
-        self.is_after_long |= is_long;
+        self.is_after_long |= is_long && has_target(header.kind);
         let has_operands = rest.len() >= operand_bytes;
         match header.kind {
-            Kind::Put | Kind::PutSignal | Kind::Reply if is_long && has_operands => {
-                Ok(Next::WantsTarget(header))
-            }
+            kind if has_target(kind) && is_long && has_operands => Ok(Next::WantsTarget(header)),
             Kind::PutSignal if is_long => self.wait_for(HEADER_BYTES + operand_bytes),
             _ if rest_bytes > BUFFERED_BYTES => Err(format!("a frame with {data_bytes} bytes of data")),
             _ => self.wait_for(HEADER_BYTES + rest_bytes),
@@ -238,6 +236,11 @@ impl Receiver {
         self.start = self.end;
         self.direct = Some(Direct { header, operands, next, missing });
     }
+}
+
+/// Whether the data of such a frame have a target, into which they can be received.
+fn has_target(kind: Kind) -> bool {
+    matches!(kind, Kind::Put | Kind::PutSignal | Kind::Reply)
 }
 
 /// Reads the operands of a frame.
