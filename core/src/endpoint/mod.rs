@@ -310,8 +310,8 @@ impl Endpoint {
         });
     }
 
-    /// Lets peers access private memory of this PE for a time. `None` if the provider cannot, or the endpoint is
-    /// shut.
+    /// Lets peers access private memory of this PE for a time. `None` if the provider cannot, or the endpoint
+    /// is shut.
     ///
     /// # Safety
     /// The memory is valid for reads and writes until it is concealed or the endpoint is shut.

@@ -200,7 +200,8 @@ impl TwoSided {
 }
 
 impl Exchange {
-    /// The next item for a PE that is reached over the network. `open` opens a counter for the puts of a send.
+    /// The next item for a PE that is reached over the network. `open` opens a counter for the puts of a
+    /// send.
     fn next_item(&mut self, pe: Pe, open: impl FnOnce() -> CompletionCounter) -> Option<Item> {
         let peer = &self.peers[pe];
         if peer.out.is_some() {
@@ -268,8 +269,8 @@ impl Exchange {
         }
     }
 
-    /// Completes the sends whose puts are far enough: the data have left, if messages arrive behind them, else
-    /// they have arrived, of which the receiver is told.
+    /// Completes the sends whose puts are far enough: the data have left, if messages arrive behind them,
+    /// else they have arrived, of which the receiver is told.
     fn complete_puts(&mut self, is_ordered: bool, mut release: impl FnMut(CompletionCounter)) {
         for id in std::mem::take(&mut self.putting) {
             let send = self.requests.get(id);
