@@ -70,12 +70,14 @@ const SHMEM_BUDGETS: [Budget; 11] = [
 
 /// Between PEs of one node in a job of two nodes: the budgets are those of a job of one node; the probes are
 /// in `budget/src/bin/probe_nodes.rs`.
-const NODES_BUDGETS: [Budget; 5] = [
+const NODES_BUDGETS: [Budget; 7] = [
     Budget { probe: "put_checked", instructions: 11, what: "put of one element, PE and index checked" },
     Budget { probe: "put_bound", instructions: 6, what: "put of one element through a handle bound to a PE" },
     Budget { probe: "fetch_add_checked", instructions: 14, what: "atomic, PE and index checked" },
     Budget { probe: "fetch_add_bound", instructions: 8, what: "atomic through a handle bound to a PE" },
     Budget { probe: "quiet", instructions: 12, what: "quiet with nothing outstanding" },
+    Budget { probe: "send", instructions: 120, what: "two-sided message of 8 bytes, eager" },
+    Budget { probe: "receive", instructions: 240, what: "receive of one that has come" },
 ];
 
 /// The same for the OpenSHMEM library.

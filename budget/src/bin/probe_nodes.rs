@@ -1,7 +1,8 @@
 //! The functions whose instructions `cargo xtask budget` counts in a job of two nodes, between PEs of the
 //! same node: they are to cost what they cost in a job of one.
 
-use pelago::{On, Symmetric, World};
+use pelago::message::Received;
+use pelago::{On, Symmetric, Team, World};
 use pelago_budget::{probe, run};
 use std::hint::black_box;
 
@@ -36,13 +37,29 @@ fn quiet(world: &World) {
     world.quiet();
 }
 
+#[inline(never)]
+fn send(team: &Team<'_>, to: usize, data: &[u64]) -> pelago::Result<()> {
+    team.send(to, 1, data)
+}
+
+#[inline(never)]
+fn receive(team: &Team<'_>, from: usize, into: &mut [u64]) -> pelago::Result<Received> {
+    team.receive(from, 1, into)
+}
+
 fn main() -> pelago::Result<()> {
     let world = World::init()?;
     let array = world.alloc_zeroed::<u64>(64)?;
     let me = world.my_pe();
+    let team = world.team();
     if me != 0 {
+        // Before the barrier, so that PE 0 finds them: one to warm up, one to be counted.
+        let sends = if array.ptr(0).is_some() { 2 } else { 0 };
+        (0..sends).try_for_each(|_| team.send(0, 1, &[7u64]))?;
+        world.barrier();
         return Ok(());
     }
+    world.barrier();
     let is_near = |&pe: &usize| pe != me && array.ptr(pe).is_some();
     let near = (0..world.n_pes()).find(is_near).expect("another PE of this node is mapped");
     let is_far = |pe: usize| array.ptr(pe).is_none();
@@ -72,6 +89,8 @@ fn main() -> pelago::Result<()> {
             Box::new(|| drop(black_box(fetch_add_bound)(&on, 5, 42))),
         ),
         probe("quiet", quiet as _, Box::new(|| black_box(quiet)(&world))),
+        probe("send", send as _, Box::new(|| drop(black_box(send)(&team, near, &[7])))),
+        probe("receive", receive as _, Box::new(|| drop(black_box(receive)(&team, near, &mut [0])))),
     ]);
     Ok(())
 }
