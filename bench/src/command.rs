@@ -10,8 +10,8 @@ use clap::{Args, Subcommand};
 use crate::base::gate::{self, Gate};
 use crate::base::topic::{Between, Unbound, UpTo};
 use crate::topics::{
-    am, atomics, barrier, coll, compute, links, rate, rma, semaphores, signals, start, sync_memory, threads,
-    vis,
+    am, atomics, barrier, coll, compute, links, messages, rate, rma, semaphores, signals, start, sync_memory,
+    threads, vis,
 };
 
 /// Measure the runtime on this machine
@@ -74,6 +74,12 @@ enum Suite {
     /// rate of all senders, and the ratio of the slowest to the fastest sender.
     #[command(after_help = am::EXAMPLES)]
     Am(UpTo),
+    /// Two-sided messages: half a round trip, and windows
+    ///
+    /// PEs 0 and 1 send each other a message in turn; PE 0 sends PE 1 windows of 64 messages, or of 16 from
+    /// 64 KiB on. All buffers are private memory.
+    #[command(after_help = messages::EXAMPLES)]
+    Messages(Between),
     /// Message rate of non-blocking puts
     ///
     /// PE 0 puts to PE 1 in windows, each completed before the next: in a scope, with handles that own their
@@ -133,6 +139,7 @@ impl Bench {
             Suite::Signals(options) => options.measure(&signals::TOPIC)?,
             Suite::Semaphore(options) => options.measure(&semaphores::TOPIC)?,
             Suite::Am(options) => options.measure(&am::TOPIC)?,
+            Suite::Messages(options) => options.measure(&messages::TOPIC)?,
             Suite::Rate(options) => options.measure(&rate::TOPIC)?,
             Suite::Links(options) => options.measure(&links::TOPIC)?,
             Suite::Vis(options) => options.measure(&vis::TOPIC)?,

@@ -6,7 +6,7 @@
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::topics::{coll, fabric, fft, gups, net, shmem};
+use crate::topics::{coll, fabric, fft, gups, messages, net, shmem};
 
 /// The available comparisons.
 #[derive(Subcommand)]
@@ -20,6 +20,9 @@ pub enum Subject {
     Gups(gups::Compare),
     /// One-sided operations over libfabric, with libfabric alone (Debian: libfabric-dev)
     Fabric(fabric::Compare),
+    /// Two-sided messages on a node, with Open MPI and MPICH (Debian: openmpi-bin, libopenmpi-dev, mpich,
+    /// libmpich-dev)
+    Messages(messages::Compare),
     /// Between nodes over TCP, with Open MPI, MPICH and a raw socket (Debian: openmpi-bin, libopenmpi-dev,
     /// mpich, libmpich-dev, iproute2)
     Net(net::Compare),
@@ -35,6 +38,7 @@ impl Subject {
             Subject::Coll(args) => args.run(),
             Subject::Gups(args) => args.run(),
             Subject::Fabric(args) => args.run(),
+            Subject::Messages(args) => args.run(),
             Subject::Net(args) => args.run(),
             Subject::Shmem(args) => args.run(),
         }

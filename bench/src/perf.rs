@@ -24,8 +24,8 @@ use crate::base::effort::Effort;
 use crate::base::record::{Operation, Pair};
 use crate::base::suite::Progress;
 use crate::topics::{
-    am, atomics, barrier, coll, compute, contention, fabric, links, rate, rma, semaphores, signals, threads,
-    vis,
+    am, atomics, barrier, coll, compute, contention, fabric, links, messages, rate, rma, semaphores, signals,
+    threads, vis,
 };
 
 const NAME: &str = "perf";
@@ -82,6 +82,8 @@ enum What {
     Am,
     /// Active messages of all other PEs to PE 0 at the same time
     AmSenders,
+    /// Two-sided messages between PEs 0 and 1: round trips and windows
+    Messages,
     /// Windows of non-blocking puts from PE 0 to PE 1
     Rate,
     /// Windows of non-blocking puts from PE 0 to PE 1, and to more PEs in turn
@@ -180,6 +182,7 @@ fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             What::Semaphores => semaphores::all(world, &signals::BYTES, effort, &mut sink)?,
             What::Am => am::all(world, &am::BYTES, effort, &mut sink)?,
             What::AmSenders => am::senders(world, effort, &mut sink)?,
+            What::Messages => messages::all(world, &messages::BYTES, effort, &mut sink)?,
             What::Rate => rate::all(world, rate::SIZES, effort, &mut sink)?,
             What::Links => links::all(world, &links::BYTES, effort, &mut sink)?,
             What::Vis => vis::all(world, vis::SIZES, effort, &mut sink)?,

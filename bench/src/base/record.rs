@@ -32,6 +32,10 @@ pub enum Bench {
     SemaphoreRoundTrip,
     /// PE 0 posts a semaphore of PE 1 repeatedly, and PE 1 waits for each post.
     SemaphoreRate,
+    /// PEs 0 and 1 send each other a two-sided message in turn.
+    TwoSided,
+    /// PE 0 sends PE 1 windows of two-sided messages, each of which PE 1 answers by one.
+    TwoSidedWindow,
     /// As `signal`, but the data are followed by a post or by one of the alternatives.
     MemputSignal,
     /// Windows of non-blocking puts from PE 0 to PE 1, each completed before the next.
@@ -73,6 +77,8 @@ pub enum Operation {
     PutMemcpy,
     /// The C library's memcpy between the buffers of the gets.
     GetMemcpy,
+    /// A two-sided message.
+    Send,
     /// A round trip.
     RoundTrip,
     /// Half a round trip.

@@ -112,7 +112,11 @@ fn records(label: Label, samples_ns: &[f64]) -> Vec<Record> {
         Bench::Bandwidth | Bench::Flood => {
             vec![record(operation, Unit::GigabytesPerSecond, &|ns| moved_bytes / ns)]
         }
-        Bench::AtomicRate | Bench::Rate | Bench::SemaphoreRate | Bench::MessageFloodAnswered => {
+        Bench::AtomicRate
+        | Bench::Rate
+        | Bench::TwoSidedWindow
+        | Bench::SemaphoreRate
+        | Bench::MessageFloodAnswered => {
             vec![record(operation, Unit::MillionsPerSecond, &|ns| operations * 1e3 / ns)]
         }
         Bench::MessageFlood => {
@@ -120,7 +124,9 @@ fn records(label: Label, samples_ns: &[f64]) -> Vec<Record> {
             let bandwidth = || record(operation, Unit::GigabytesPerSecond, &|ns| moved_bytes / ns);
             [rate].into_iter().chain((label.bytes > 0).then(bandwidth)).collect()
         }
-        Bench::Signal | Bench::MemputSignal => vec![record(operation, Unit::Nanoseconds, &|ns| ns / 2.0)],
+        Bench::Signal | Bench::MemputSignal | Bench::TwoSided => {
+            vec![record(operation, Unit::Nanoseconds, &|ns| ns / 2.0)]
+        }
         Bench::PingAck => vec![
             record(Operation::RoundTrip, Unit::Nanoseconds, &|ns| ns),
             record(Operation::OneWay, Unit::Nanoseconds, &|ns| ns / 2.0),

@@ -10,6 +10,7 @@ pub mod fabric;
 pub mod fft;
 pub mod gups;
 pub mod links;
+pub mod messages;
 pub mod net;
 pub mod rate;
 pub mod rma;
