@@ -42,7 +42,7 @@ fn table(records: &[Record]) -> Table {
         found.map(|record| record.summary)
     };
     let is_ours = |label: &Label| matches!(label.bench, Bench::TwoSided | Bench::TwoSidedWindow);
-    for bytes in values(records, |label| is_ours(&label).then_some(label.bytes)) {
+    for bytes in values(records, |label| is_ours(label).then_some(label.bytes)) {
         table.row((size(bytes), one(Bench::TwoSided, bytes), one(Bench::TwoSidedWindow, bytes)));
     }
     table
@@ -159,7 +159,8 @@ impl Compare {
         let (placement, block) = placement(pes, cores);
         let heading = format!(
             "{placement}.\n\
-             Microseconds: one-way, half a round trip; send, one message of a window of 64 (from 64 KiB on 16).\n\
+             Microseconds: one-way, half a round trip; send, one message of a window of 64 (from 64 KiB on\n\
+             16).\n\
              The {block} of many short blocks, the median over the rounds; in brackets the median of the\n\
              ratios (ours to theirs).\n"
         );
