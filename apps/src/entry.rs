@@ -51,6 +51,12 @@ pub fn print_help(error: &clap::Error) -> io::Result<()> {
     print(&text)
 }
 
+/// A number above 0, for an argument.
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
+    number.ok_or_else(|| "this is not a number above 0".to_owned())
+}
+
 /// Collective: says on PE 0 why `app` cannot run as asked, and gives every PE the exit code to leave with. To
 /// be called where all PEs came to the same conclusion.
 pub fn refuse(world: &World, app: &str, reason: &dyn Display) -> ExitCode {

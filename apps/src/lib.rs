@@ -7,6 +7,7 @@ use pelago::prelude::*;
 
 mod bale;
 mod bar;
+mod buffer;
 mod bytes;
 mod choice;
 mod collect;

@@ -6,7 +6,7 @@
 
 use num_complex::Complex64;
 
-use super::buffer::Buffer;
+use crate::buffer::Buffer;
 
 /// Elements between the lines of two columns beyond their length: one cache line.
 const PADDING: usize = 4;
@@ -16,7 +16,7 @@ const TILE: usize = 4;
 /// Up to `width` columns of `len` elements each.
 pub(super) struct Columns {
     len: usize,
-    data: Buffer,
+    data: Buffer<Complex64>,
 }
 
 impl Columns {

@@ -21,7 +21,6 @@ use crate::entry;
 use crate::report::tell;
 use crate::room;
 
-mod buffer;
 mod checksum;
 mod classes;
 mod columns;
@@ -76,16 +75,11 @@ struct Args {
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
     /// Speed of a PE in a simulation, where time is virtual: its Gflop/s in 1D FFTs
-    #[arg(long, value_name = "GFLOPS", default_value_t = 1.0, value_parser = positive)]
+    #[arg(long, value_name = "GFLOPS", default_value_t = 1.0, value_parser = entry::positive)]
     simulated_gflops: f64,
     /// Print one JSON object a variant and nothing else
     #[arg(long)]
     json: bool,
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
-    number.ok_or_else(|| "this is not a number above 0".to_owned())
 }
 
 pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {

@@ -10,7 +10,6 @@ use pelago::prelude::*;
 use rustfft::FftDirection;
 use serde::Serialize;
 
-use super::buffer::Buffer;
 use super::checksum;
 use super::classes::Problem;
 use super::evolve::Decay;
@@ -20,6 +19,7 @@ use super::phases::{Clock, Phase};
 use super::random::Random;
 use super::transform::Transform;
 use super::variant::Variant;
+use crate::buffer::Buffer;
 use crate::collect::collect;
 
 /// The results of a run, the same on every PE except for the tally.
@@ -69,9 +69,9 @@ pub(super) struct Solver<'w> {
     forward: Transform,
     inverse: Transform,
     /// The field in space: the initial one, then the field of each time step.
-    field: Buffer,
+    field: Buffer<Complex64>,
     /// The spectrum at time 0.
-    pub(super) spectrum: Buffer,
+    pub(super) spectrum: Buffer<Complex64>,
     /// The buffer for the rows that other PEs put.
     inbox: Symmetric<'w, Complex64>,
     /// The number of planes that may be in flight at a time.

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use num_complex::Complex64;
 use rustfft::{Fft, FftDirection, FftPlanner};
 
-use super::buffer::Buffer;
 use super::columns::Columns;
 use super::evolve::Decay;
 use super::phases::{Clock, Phase};
 use super::prefetch::prefetch;
 use super::transposition::Transposition;
+use crate::buffer::Buffer;
 
 /// Rows of a plane transformed together before they are turned: four cache lines of each column.
 const ROWS: usize = 16;
@@ -29,7 +29,7 @@ pub(super) struct Transform {
     outer: Arc<dyn Fft<f64>>,
     rows: Columns,
     columns: Columns,
-    scratch: Buffer,
+    scratch: Buffer<Complex64>,
 }
 
 impl Transform {
