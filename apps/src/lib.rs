@@ -16,6 +16,7 @@ mod ft;
 mod gups;
 mod hash_table;
 mod hello;
+mod linear;
 mod noop;
 mod partition;
 mod qtc;
