@@ -17,6 +17,7 @@ mod gups;
 mod hash_table;
 mod hello;
 mod linear;
+mod matmul;
 mod noop;
 mod partition;
 mod qtc;
@@ -68,6 +69,11 @@ pub fn apps() -> &'static [App] {
             name: "index-gather",
             about: "Random words of a table over all PEs are got, three ways, verified",
             run: bale::index_gather::run,
+        },
+        App {
+            name: "matmul",
+            about: "SUMMA: a matrix product over a grid of PEs, by broadcasts or gets, verified",
+            run: matmul::run,
         },
         App { name: "noop", about: "Nothing but a start, a barrier and an end", run: noop::run },
         App {
