@@ -10,6 +10,7 @@ mod bar;
 mod buffer;
 mod bytes;
 mod choice;
+mod cholesky;
 mod collect;
 pub mod entry;
 mod ft;
@@ -44,6 +45,11 @@ pub struct App {
 /// All built-in applications, by name.
 pub fn apps() -> &'static [App] {
     &[
+        App {
+            name: "cholesky",
+            about: "Cholesky factorisation over a grid of PEs, by gets or by collectives, verified",
+            run: cholesky::run,
+        },
         App {
             name: "ft",
             about: "NAS FT: a 3D FFT over all PEs, verified against NASA's checksums",
