@@ -6,7 +6,7 @@
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::topics::{coll, fabric, fft, gups, messages, net, shmem};
+use crate::topics::{coll, fabric, fft, gups, linear, messages, net, shmem};
 
 /// The available comparisons.
 #[derive(Subcommand)]
@@ -18,6 +18,9 @@ pub enum Subject {
     Coll(coll::Compare),
     /// Random updates of one table (GUPS), with the MPIRandomAccess of hpcc (Debian: hpcc, openmpi-bin)
     Gups(gups::Compare),
+    /// A matrix product and a Cholesky factorisation, with ScaLAPACK (Debian: libscalapack-openmpi-dev,
+    /// libopenblas-dev, openmpi-bin, libopenmpi-dev)
+    Linear(linear::Compare),
     /// One-sided operations over libfabric, with libfabric alone (Debian: libfabric-dev)
     Fabric(fabric::Compare),
     /// Two-sided messages on a node, with Open MPI and MPICH (Debian: openmpi-bin, libopenmpi-dev, mpich,
@@ -37,6 +40,7 @@ impl Subject {
             Subject::Fft(args) => args.run(),
             Subject::Coll(args) => args.run(),
             Subject::Gups(args) => args.run(),
+            Subject::Linear(args) => args.run(),
             Subject::Fabric(args) => args.run(),
             Subject::Messages(args) => args.run(),
             Subject::Net(args) => args.run(),

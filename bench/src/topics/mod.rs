@@ -9,6 +9,7 @@ pub mod contention;
 pub mod fabric;
 pub mod fft;
 pub mod gups;
+pub mod linear;
 pub mod links;
 pub mod messages;
 pub mod net;
