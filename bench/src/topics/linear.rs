@@ -6,6 +6,7 @@
 //! ratio is that of the rates, of the median and of the best time.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -226,9 +227,14 @@ fn is_crowded(args: &Compare) -> Result<bool> {
     Ok(args.grid.0 * args.grid.1 > crate::base::rounds::cores()?)
 }
 
-/// The command with one thread a rank, and the requested core of OpenBLAS.
+/// The command with one thread a rank, and the requested core of OpenBLAS. Other settings of OpenBLAS in the
+/// environment would make it slower than it is by itself, or faster.
 fn one_thread<'c>(command: &'c mut Command, args: &Compare) -> &'c mut Command {
-    command.env("OPENBLAS_NUM_THREADS", "1").env_remove("OPENBLAS_CORETYPE");
+    let settings = env::vars_os().map(|(name, _)| name);
+    for name in settings.filter(|name| name.to_string_lossy().starts_with("OPENBLAS_")) {
+        command.env_remove(name);
+    }
+    command.env("OPENBLAS_NUM_THREADS", "1");
     command.envs(args.openblas_core.iter().map(|core| ("OPENBLAS_CORETYPE", core)))
 }
 
@@ -345,6 +351,24 @@ mod tests {
         check_gate(&[row(&[0.5], &[0.5])]).unwrap();
         let message = check_gate(&[row(&[0.5], &[0.25])]).unwrap_err().to_string();
         assert!(message.starts_with("matmul of order 512 runs at 0.50 of ScaLAPACK"), "{message}");
+    }
+
+    #[test]
+    fn all_programs_compute_with_one_thread_and_the_requested_core() {
+        let args = Compare {
+            rounds: 1,
+            repeat: 1,
+            n: vec![1],
+            block: 1,
+            grid: (1, 1),
+            openblas_core: Some("ZEN".to_owned()),
+            json: false,
+        };
+        let mut command = Command::new("true");
+        one_thread(&mut command, &args);
+        let set: Vec<_> = command.get_envs().filter_map(|(name, value)| Some((name, value?))).collect();
+        let expected = [("OPENBLAS_CORETYPE", "ZEN"), ("OPENBLAS_NUM_THREADS", "1")];
+        assert_eq!(set, expected.map(|(name, value)| (name.as_ref(), value.as_ref())));
     }
 
     #[test]
