@@ -17,6 +17,7 @@ mod ft;
 mod gups;
 mod hash_table;
 mod hello;
+mod integer_sort;
 mod linear;
 mod matmul;
 mod noop;
@@ -27,6 +28,8 @@ mod report;
 mod ring;
 mod room;
 mod splitmix;
+mod stencil;
+mod tutorial;
 
 pub use bytes::Bytes;
 pub use entry::{nearest, print_help};
@@ -77,6 +80,11 @@ pub fn apps() -> &'static [App] {
             run: bale::index_gather::run,
         },
         App {
+            name: "integer-sort",
+            about: "A tutorial: bucket sort of keys over all PEs, by all-to-all and puts, verified",
+            run: integer_sort::run,
+        },
+        App {
             name: "matmul",
             about: "SUMMA: a matrix product over a grid of PEs, by broadcasts or gets, verified",
             run: matmul::run,
@@ -88,6 +96,11 @@ pub fn apps() -> &'static [App] {
             run: qtc::run,
         },
         App { name: "ring", about: "A token goes round the ring of PEs by one-sided puts", run: ring::run },
+        App {
+            name: "stencil",
+            about: "A tutorial: Jacobi on a grid in strips, whose edges are put with signals, verified",
+            run: stencil::run,
+        },
     ]
 }
 
