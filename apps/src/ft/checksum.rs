@@ -15,10 +15,8 @@ const POINTS: usize = 1024;
 pub(super) fn partial(layout: &Layout, field: &[Complex64]) -> Complex64 {
     let problem = &layout.problem;
     let mut sum = Complex64::ZERO;
-    for [x, y, z] in points(problem) {
-        if z / layout.z_planes() == layout.me {
-            sum += field[layout.spatial_row(z % layout.z_planes(), y) + x];
-        }
+    for index in points(problem).filter_map(|point| layout.spatial_index(point)) {
+        sum += field[index];
     }
     sum / problem.points() as f64
 }
@@ -43,6 +41,7 @@ pub(super) fn verified(computed: &[Complex64], reference: &[Reference]) -> bool 
 
 #[cfg(test)]
 mod tests {
+    use super::super::grid::GridChoice;
     use super::*;
 
     #[test]
@@ -51,14 +50,15 @@ mod tests {
         let value = |x: usize, y: usize, z: usize| Complex64::new((x + 10 * y) as f64, z as f64);
         let expected: Complex64 =
             (1..=1024).map(|j| value(j % 8, 3 * j % 4, 5 * j % 16)).sum::<Complex64>() / 512.0;
-        for pes in [1, 2, 4, 8] {
+        for (pes, is_2d) in [1, 2, 4, 8].into_iter().flat_map(|pes| [(pes, false), (pes, true)]) {
             let parts = (0..pes).map(|me| {
-                let layout = Layout::new(problem, pes, me).unwrap();
+                let choice = is_2d.then_some(GridChoice::Auto);
+                let layout = Layout::chosen(problem, pes, me, choice).unwrap();
                 let mut field = vec![Complex64::ZERO; layout.len()];
-                for (plane, y, x) in (0..layout.z_planes())
-                    .flat_map(|plane| (0..4).flat_map(move |y| (0..8).map(move |x| (plane, y, x))))
-                {
-                    field[layout.spatial_row(plane, y) + x] = value(x, y, me * layout.z_planes() + plane);
+                for [x, y, z] in (0..512).map(|i| [i % 8, i / 8 % 4, i / 32]) {
+                    if let Some(index) = layout.spatial_index([x, y, z]) {
+                        field[index] = value(x, y, z);
+                    }
                 }
                 partial(&layout, &field)
             });

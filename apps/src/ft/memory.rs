@@ -4,21 +4,24 @@
 use num_complex::Complex64;
 
 use super::classes::{CLASSES, Class};
+use super::grid::GridChoice;
 use super::layout::Layout;
 use crate::room::{Need, Supply};
 
-/// The memory for a grid with the distribution of `layout`: the inbox in the symmetric heap, field and
-/// spectrum outside of it. `what` names the grid.
-pub(super) fn need(what: String, layout: &Layout) -> Need {
+/// The memory for a grid with the distribution of `layout`: in the symmetric heap one inbox a round and the
+/// outbox of a transport that has one, outside of it field and spectrum. `what` names the grid.
+pub(super) fn need(what: String, layout: &Layout, outboxes: u64) -> Need {
     let field_bytes = layout.len() as u64 * size_of::<Complex64>() as u64;
-    Need { what, heap_bytes: field_bytes, private_bytes: 2 * field_bytes }
+    let heap_bytes = (layout.rounds() as u64 + outboxes) * field_bytes;
+    Need { what, heap_bytes, private_bytes: 2 * field_bytes }
 }
 
 /// The advice to the user if the memory of the node is not sufficient.
-pub(super) fn smaller(layout: &Layout, supply: &Supply) -> String {
+pub(super) fn smaller(layout: &Layout, outboxes: u64, supply: &Supply) -> String {
     let fits = |class: &&Class| {
-        Layout::new(class.problem, layout.pes, layout.me)
-            .is_ok_and(|layout| need(String::new(), &layout).is_on_node(layout.pes, supply))
+        let choice = layout.grid.map(GridChoice::Given);
+        Layout::chosen(class.problem, layout.pes, layout.me, choice)
+            .is_ok_and(|layout| need(String::new(), &layout, outboxes).is_on_node(layout.pes, supply))
     };
     match CLASSES.iter().rev().find(fits) {
         Some(class) => format!("the largest class that fits is {}", class.name),
@@ -28,15 +31,21 @@ pub(super) fn smaller(layout: &Layout, supply: &Supply) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::grid::Grid;
     use super::*;
     use crate::room::{self, TooLarge};
 
     const GIB: u64 = 1 << 30;
 
+    fn judge_layout(name: &str, layout: Layout, outboxes: u64, supply: Supply) -> Result<(), TooLarge> {
+        let need = need(format!("class {name}"), &layout, outboxes);
+        room::judge(need, layout.pes, &supply, |supply| smaller(&layout, outboxes, supply))
+    }
+
     fn judge(name: &str, pes: usize, supply: Supply) -> Result<(), TooLarge> {
         let class = Class::from_name(name).unwrap();
         let layout = Layout::new(class.problem, pes, 0).unwrap();
-        room::judge(need(format!("class {name}"), &layout), pes, &supply, |supply| smaller(&layout, supply))
+        judge_layout(name, layout, 0, supply)
     }
 
     #[test]
@@ -62,5 +71,20 @@ mod tests {
         let supply = Supply { heap_free_bytes: GIB, node_bytes: 16 * GIB };
         let message = judge("C", 1, supply).unwrap_err().to_string();
         assert!(message.ends_with("set PELAGO_HEAP_SIZE=2050m"), "{message}");
+    }
+
+    #[test]
+    fn two_rounds_and_an_outbox_need_more_of_the_heap() {
+        let class = Class::from_name("C").unwrap();
+        let supply = Supply { heap_free_bytes: GIB, node_bytes: 24 * GIB };
+        for (outboxes, heap) in [(0, "2 GiB"), (1, "3 GiB")] {
+            let layout = Layout::on_grid(class.problem, Grid { ty: 1, tz: 2 }, 0).unwrap();
+            let message = judge_layout("C", layout, outboxes, supply).unwrap_err().to_string();
+            assert!(message.contains(&format!("needs {heap} of each PE's symmetric heap")), "{message}");
+        }
+        let layout = Layout::on_grid(class.problem, Grid { ty: 64, tz: 1 }, 0).unwrap();
+        let small = Supply { heap_free_bytes: GIB, node_bytes: 64 << 20 };
+        let message = judge_layout("C", layout, 0, small).unwrap_err().to_string();
+        assert!(message.ends_with("; the largest class that fits is W"), "{message}");
     }
 }

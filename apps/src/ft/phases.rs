@@ -1,6 +1,7 @@
 //! The division of the time of a run into phases. Invariant: every moment between the start and the last lap
 //! belongs to exactly one phase, so that the phases of a PE add up to its time.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use pelago::prelude::*;
@@ -43,8 +44,8 @@ impl Phase {
 /// the time by the duration of the computation on the simulated machine.
 pub(super) struct Clock<'w> {
     world: &'w World,
-    last: Duration,
-    spent: [Duration; Phase::ALL.len()],
+    last: Cell<Duration>,
+    spent: Cell<[Duration; Phase::ALL.len()]>,
     /// Operations a second of the simulated processor; none where computing itself takes the time.
     simulated_flops: Option<f64>,
 }
@@ -53,34 +54,35 @@ impl<'w> Clock<'w> {
     /// Starts at the present time of `world`. If that is virtual, a PE computes `simulated_gflops`.
     pub(super) fn start(world: &'w World, simulated_gflops: f64) -> Self {
         let simulated_flops = world.is_simulated().then_some(1e9 * simulated_gflops);
-        let spent = [Duration::ZERO; Phase::ALL.len()];
-        Clock { world, last: world.wtime(), spent, simulated_flops }
+        let spent = Cell::new([Duration::ZERO; Phase::ALL.len()]);
+        Clock { world, last: Cell::new(world.wtime()), spent, simulated_flops }
     }
 
     /// Starts again, with nothing booked.
-    pub(super) fn restart(&mut self) {
-        self.spent = [Duration::ZERO; Phase::ALL.len()];
-        self.last = self.world.wtime();
+    pub(super) fn restart(&self) {
+        self.spent.set([Duration::ZERO; Phase::ALL.len()]);
+        self.last.set(self.world.wtime());
     }
 
     /// Records that `count` FFTs of `len` elements were computed since the last lap.
     #[inline]
-    pub(super) fn computed(&mut self, count: usize, len: usize) {
+    pub(super) fn computed(&self, count: usize, len: usize) {
         if let Some(flops) = self.simulated_flops {
             self.world.simulate_compute(Duration::from_secs_f64(count as f64 * operations(len) / flops));
         }
     }
 
     /// Books the time since the start or the last lap on `phase`.
-    pub(super) fn lap(&mut self, phase: Phase) {
+    pub(super) fn lap(&self, phase: Phase) {
         let now = self.world.wtime();
-        self.spent[phase as usize] += now - self.last;
-        self.last = now;
+        let mut spent = self.spent.get();
+        spent[phase as usize] += now - self.last.replace(now);
+        self.spent.set(spent);
     }
 
     /// Seconds spent in each phase, in the order of `Phase::ALL`.
     pub(super) fn seconds(&self) -> [f64; Phase::ALL.len()] {
-        self.spent.map(|spent| spent.as_secs_f64())
+        self.spent.get().map(|spent| spent.as_secs_f64())
     }
 }
 
@@ -104,13 +106,13 @@ mod tests {
     fn laps_add_up_and_go_to_their_phase() {
         spmd(1, |world| {
             let start = world.wtime();
-            let mut clock = Clock::start(world, 1.0);
-            let first = clock.last;
+            let clock = Clock::start(world, 1.0);
+            let first = clock.last.get();
             clock.lap(Phase::Barrier);
             clock.lap(Phase::Other);
             clock.lap(Phase::Barrier);
             let seconds = clock.seconds();
-            let total = (clock.last - first).as_secs_f64();
+            let total = (clock.last.get() - first).as_secs_f64();
             assert!((seconds.iter().sum::<f64>() - total).abs() < 1e-12);
             assert!(first >= start && seconds[Phase::LocalFft as usize] == 0.0);
             clock.restart();

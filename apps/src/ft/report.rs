@@ -8,10 +8,12 @@ use num_complex::Complex64;
 use serde::Serialize;
 
 use super::checksum;
-use super::classes::Class;
+use super::classes::{Class, Problem};
+use super::layout::Layout;
+use super::overlap::Overlap;
 use super::phases::Phase;
-use super::solver::{Outcome, PhaseSeconds};
-use super::variant::Variant;
+use super::plan::Tally;
+use super::solver::{Outcome, PhaseSeconds, Run};
 use crate::bytes::Bytes;
 use crate::choice::Named;
 use crate::report::verdict;
@@ -22,6 +24,8 @@ pub(super) struct Report {
     app: &'static str,
     class: &'static str,
     variant: &'static str,
+    transport: &'static str,
+    process_grid: Option<String>,
     pes: usize,
     verified: bool,
     mops: f64,
@@ -29,27 +33,34 @@ pub(super) struct Report {
     phases: BTreeMap<String, PhaseSeconds>,
     messages: u64,
     bytes: u64,
+    overlap: Overlap,
     #[serde(skip)]
     solved: Class,
+    #[serde(skip)]
+    layout: Layout,
     #[serde(skip)]
     outcome: Outcome,
 }
 
 impl Report {
-    pub(super) fn new(solved: Class, variant: Variant, pes: usize, outcome: Outcome) -> Self {
+    pub(super) fn new(solved: Class, run: Run, layout: Layout, outcome: Outcome, overlap: Overlap) -> Self {
         let phases = Phase::ALL.into_iter().zip(outcome.phases.iter().copied());
         Report {
             app: "ft",
             class: solved.name,
-            variant: variant.name(),
-            pes,
+            variant: run.variant.name(),
+            transport: run.transport.name(),
+            process_grid: layout.grid.map(|grid| grid.to_string()),
+            pes: layout.pes,
             verified: checksum::verified(&outcome.checksums, solved.reference),
             mops: solved.problem.mops(outcome.seconds),
             seconds: outcome.seconds,
             phases: phases.map(|(phase, spent)| (key(phase), spent)).collect(),
             messages: outcome.tally.messages,
             bytes: outcome.tally.bytes,
+            overlap,
             solved,
+            layout,
             outcome,
         }
     }
@@ -78,6 +89,20 @@ impl Report {
         Ok(())
     }
 
+    fn write_communication(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Tally { messages, bytes } = self.outcome.tally;
+        writeln!(f, "\n{:<20}  {messages} from each PE, {} in all", "messages", Bytes(bytes))?;
+        writeln!(f, "{:<20}  {}", "transport", self.transport)?;
+        let Overlap { share, efficiency, exposed_seconds, alone_seconds } = self.overlap;
+        let [share, efficiency] = [share, efficiency].map(|part| 100.0 * part);
+        writeln!(
+            f,
+            "{:<20}  {share:.1} % of the communication is hidden; by the formula {efficiency:.1} % can be",
+            "overlap"
+        )?;
+        writeln!(f, "{:<20}  {exposed_seconds:.6} s exposed, {alone_seconds:.6} s alone", "communication")
+    }
+
     fn write_phases(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "\n{:<20}  {:>12}  {:>12}  {:>6}", "time by phase", "max, s", "mean, s", "share")?;
         let total: f64 = self.phases().map(|(_, spent)| spent.mean).sum();
@@ -91,47 +116,45 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Report { solved, outcome, .. } = self;
-        writeln!(
-            f,
-            "NAS FT class {}: grid {}, {} iterations; variant {}; number of PEs {}, z-planes of each {}",
-            self.class,
-            solved.problem,
-            solved.problem.iterations,
-            self.variant,
-            self.pes,
-            solved.problem.nz / self.pes,
-        )?;
+        let Report { solved, outcome, class, variant, pes, .. } = self;
+        let Problem { iterations, .. } = solved.problem;
+        write!(f, "NAS FT class {class}: grid {}, {iterations} iterations; ", solved.problem)?;
+        write!(f, "variant {variant}; number of PEs {pes}, ")?;
+        let [_, _, planes] = self.layout.spatial();
+        match self.layout.grid {
+            None => writeln!(f, "z-planes of each {}", planes.len())?,
+            Some(grid) => writeln!(f, "process grid {grid}")?,
+        }
         self.write_checksums(f)?;
         self.write_phases(f)?;
-        let transferred = Bytes(outcome.tally.bytes);
-        writeln!(f, "\n{:<20}  {} from each PE, {transferred} in all", "messages", outcome.tally.messages)?;
+        self.write_communication(f)?;
         writeln!(f, "{:<20}  {:.6} s on the slowest PE", "time", outcome.seconds)?;
         writeln!(f, "{:<20}  {:.1} Mop/s by NASA's formula", "rate", self.mops)?;
         writeln!(f, "Verification: {}", verdict(self.verified))
     }
 }
 
-/// The variants' runs side by side; the speedup is that over the first, and the phases are those of the PE
-/// that spent most in each.
+/// The runs side by side; the speedup is that over the first, the phases are those of the PE that spent most
+/// in each, and `hidden` is the overlap share.
 pub(super) struct Comparison<'a>(pub(super) &'a [Report]);
 
 impl fmt::Display for Comparison<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:<10}  {:>10}  {:>10}  {:>7}", "variant", "seconds", "Mop/s", "speedup")?;
-        write!(f, "  {:>10}  {:>10}  {:>10}", "local FFT", "comm start", "comm wait")?;
-        write!(f, "  {:>10}  {:>10}  {:>9}", "in memory", "barrier", "messages")?;
-        writeln!(f, "  {:>15}  verification", "bytes a message")?;
+        write!(f, "{:<12}  {:>9}  {:>8}  {:>7}", "variant", "seconds", "Mop/s", "speedup")?;
+        write!(f, "  {:<11}  {:>10}  {:>10}  {:>10}", "transport", "local FFT", "comm start", "comm wait")?;
+        write!(f, "  {:>10}  {:>10}  {:>6}  {:>9}", "in memory", "barrier", "hidden", "messages")?;
+        writeln!(f, "  {:>10}  verification", "bytes each")?;
         for report in self.0 {
             let (tally, seconds) = (report.outcome.tally, report.seconds);
             let speedup = self.0[0].seconds / seconds;
-            write!(f, "{:<10}  {seconds:>10.6}", report.variant)?;
-            write!(f, "  {:>10.1}  {speedup:>7.2}", report.mops)?;
+            write!(f, "{:<12}  {seconds:>9.6}  {:>8.1}", report.variant, report.mops)?;
+            write!(f, "  {speedup:>7.2}  {:<11}", report.transport)?;
             for phase in &Phase::ALL[..Phase::Other as usize] {
                 write!(f, "  {:>10.6}", report.outcome.phases[*phase as usize].max)?;
             }
             let message_bytes = tally.bytes / tally.messages.max(1);
-            writeln!(f, "  {:>9}  {message_bytes:>15}  {}", tally.messages, verdict(report.verified))?;
+            write!(f, "  {:>4.0} %  {:>9}", 100.0 * report.overlap.share, tally.messages)?;
+            writeln!(f, "  {message_bytes:>10}  {}", verdict(report.verified))?;
         }
         Ok(())
     }
@@ -144,11 +167,17 @@ fn key(phase: Phase) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::exchange::Tally;
+    use super::super::grid::Grid;
+    use super::super::transport::Transport;
+    use super::super::variant::Variant;
     use super::*;
 
     /// A run of class S on 2 PEs whose checksums are the references times `factor`.
     fn report(factor: f64) -> Report {
+        report_of(factor, Layout::new(Class::from_name("S").unwrap().problem, 2, 0).unwrap())
+    }
+
+    fn report_of(factor: f64, layout: Layout) -> Report {
         let class = Class::from_name("S").unwrap();
         let outcome = Outcome {
             seconds: 0.5,
@@ -156,7 +185,8 @@ mod tests {
             checksums: class.reference.iter().map(|&(re, im)| Complex64::new(re, im) * factor).collect(),
             tally: Tally { messages: 14, bytes: 14 << 20 },
         };
-        Report::new(class, Variant::Exchange, 2, outcome)
+        let run = Run { variant: Variant::Exchange, transport: Transport::OneSided, simulated_gflops: 1.0 };
+        Report::new(class, run, layout, outcome, Overlap::new(0.5, 2.0, 0.96875, false))
     }
 
     #[test]
@@ -169,6 +199,21 @@ mod tests {
         let phases = Phase::ALL.map(Phase::label);
         let rest = ["554.608700496400", "0.0e0", "14 from each PE, 14 MiB in all", "Verification: VERIFIED"];
         for part in parts.into_iter().chain(phases).chain(rest) {
+            assert!(page.contains(part), "`{part}` is not in:\n{page}");
+        }
+    }
+
+    #[test]
+    fn the_page_names_transport_overlap_and_process_grid() {
+        let layout =
+            Layout::on_grid(Class::from_name("S").unwrap().problem, Grid { ty: 2, tz: 4 }, 0).unwrap();
+        let page = report_of(1.0, layout).to_string();
+        for part in [
+            "number of PEs 8, process grid 2x4\n",
+            "transport             one-sided\n",
+            "overlap               75.0 % of the communication is hidden; by the formula 96.9 % can be\n",
+            "communication         0.500000 s exposed, 2.000000 s alone\n",
+        ] {
             assert!(page.contains(part), "`{part}` is not in:\n{page}");
         }
     }
@@ -198,6 +243,13 @@ mod tests {
         assert_eq!(phases.len(), Phase::ALL.len());
         assert_eq!(phases["in_memory_transfer"]["max"], 0.25);
         assert_eq!(phases["local_fft"]["mean"], 0.125);
+        assert_eq!(
+            (&value["transport"], &value["process_grid"]),
+            (&"one-sided".into(), &serde_json::Value::Null)
+        );
+        let overlap = &value["overlap"];
+        assert_eq!((&overlap["share"], &overlap["efficiency"]), (&0.75.into(), &0.96875.into()));
+        assert_eq!((&overlap["exposed_seconds"], &overlap["alone_seconds"]), (&0.5.into(), &2.0.into()));
     }
 
     #[test]

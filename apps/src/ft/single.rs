@@ -41,6 +41,8 @@ pub(super) struct Single {
     app: &'static str,
     grid: String,
     variant: &'static str,
+    transport: &'static str,
+    process_grid: Option<String>,
     pes: usize,
     verified: bool,
     /// The time of the slowest PE in each repetition.
@@ -62,10 +64,10 @@ impl Single {
         for repeat in 0..=repeats {
             solver.initialise();
             world.barrier();
-            solver.clock.restart();
+            solver.clock().restart();
             solver.forward()?;
             if repeat > 0 {
-                times.push(solver.clock.seconds().iter().sum::<f64>());
+                times.push(solver.clock().seconds().iter().sum::<f64>());
             }
         }
         let times = collect(world, &times)?;
@@ -75,6 +77,8 @@ impl Single {
             app: super::NAME,
             grid: layout.problem.to_string(),
             variant: run.variant.name(),
+            transport: run.transport.name(),
+            process_grid: layout.grid.map(|grid| grid.to_string()),
             pes: layout.pes,
             verified: deviation <= TOLERANCE,
             seconds: (0..repeats).map(slowest).collect(),
@@ -93,8 +97,10 @@ impl fmt::Display for Single {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let best = self.seconds.iter().copied().fold(f64::INFINITY, f64::min);
         let verdict = if self.verified { "VERIFIED" } else { "NOT VERIFIED" };
-        let Single { grid, variant, pes, deviation, .. } = self;
-        writeln!(f, "3D FFT of {grid}; variant {variant}; number of PEs {pes}")?;
+        let Single { grid, variant, transport, pes, deviation, .. } = self;
+        let processes = self.process_grid.as_ref().map(|grid| format!(", process grid {grid}"));
+        let processes = processes.unwrap_or_default();
+        writeln!(f, "3D FFT of {grid}; variant {variant}, {transport}; number of PEs {pes}{processes}")?;
         writeln!(f, "best of {:<12}  {best:.6} s", self.seconds.len())?;
         writeln!(f, "deviation             {deviation:.1e} of the spectrum's root mean square")?;
         writeln!(f, "Verification: {verdict}")
@@ -111,11 +117,7 @@ impl Sums {
     /// Collective: sums up this PE's part of the spectrum, and the values that follow from the initial field.
     fn of(world: &World, layout: &Layout, spectrum: &[Complex64]) -> Result<Sums> {
         let Problem { nx, ny, nz, .. } = layout.problem;
-        let planes = nx / layout.pes;
-        let own = |[x, y, z]: [usize; 3]| match x / planes == layout.me {
-            true => spectrum[(x % planes * ny + y) * nz + z],
-            false => Complex64::ZERO,
-        };
+        let own = |mode| layout.spectral_index(mode).map_or(Complex64::ZERO, |index| spectrum[index]);
         let norm: f64 = spectrum.iter().map(Complex64::norm_sqr).sum();
         let checksum = points(&layout.problem).map(own).sum::<Complex64>();
         let modes = MODES.map(|fractions| {
@@ -147,9 +149,10 @@ fn defined(layout: &Layout, modes: [[usize; 3]; MODES.len()]) -> ([Complex64; MO
     let waves_x = modes.map(|mode| (0..nx).map(|x| wave(mode[0], x, nx)).collect::<Vec<_>>());
     let (mut sums, mut norm) = ([Complex64::ZERO; MODES.len()], 0.0);
     let mut row = vec![Complex64::ZERO; nx];
-    for z in layout.me * layout.z_planes()..(layout.me + 1) * layout.z_planes() {
-        let mut random = Random::after(2 * (nx * ny * z) as u64);
-        for y in 0..ny {
+    let [_, ys, zs] = layout.spatial();
+    for z in zs {
+        let mut random = Random::after(2 * (nx * (ny * z + ys.start)) as u64);
+        for y in ys.clone() {
             random.fill(&mut row);
             norm += row.iter().map(Complex64::norm_sqr).sum::<f64>();
             for ((sum, mode), waves_x) in sums.iter_mut().zip(modes).zip(&waves_x) {
@@ -163,21 +166,34 @@ fn defined(layout: &Layout, modes: [[usize; 3]; MODES.len()]) -> ([Complex64; MO
 
 #[cfg(test)]
 mod tests {
+    use super::super::grid::GridChoice;
     use super::super::naive;
+    use super::super::transport::Transport;
     use super::super::variant::Variant;
     use super::*;
 
     const GRID: Problem = Problem { nx: 8, ny: 4, nz: 16, iterations: 0 };
+
+    /// Every variant over every transport.
+    fn cases() -> impl Iterator<Item = (Variant, Transport, Option<GridChoice>)> {
+        [None, Some(GridChoice::Auto)].into_iter().flat_map(|choice| {
+            let variants = Variant::of(choice.is_some()).iter();
+            variants.flat_map(move |&variant| {
+                Transport::ALL.iter().map(move |&transport| (variant, transport, choice))
+            })
+        })
+    }
 
     #[test]
     fn every_variant_transforms_rightly_and_gives_one_checksum() {
         let spectrum = naive::spectrum(&GRID, &naive::initial_field(&GRID));
         let expected =
             points(&GRID).map(|[x, y, z]| spectrum[(x * 4 + y) * 16 + z]).sum::<Complex64>() / 1024.0;
-        for (variant, pes) in Variant::ALL.iter().flat_map(|&variant| [1, 2, 8].map(|pes| (variant, pes))) {
+        for (case, pes) in cases().flat_map(|case| [1, 2, 8].map(|pes| (case, pes))) {
+            let (variant, transport, choice) = case;
             let singles = spmd(pes, |world| {
-                let layout = Layout::new(GRID, pes, world.my_pe()).unwrap();
-                Single::measure(world, layout, Run { variant, simulated_gflops: 1.0 }, 3).unwrap()
+                let layout = Layout::chosen(GRID, pes, world.my_pe(), choice).unwrap();
+                Single::measure(world, layout, Run { variant, transport, simulated_gflops: 1.0 }, 3).unwrap()
             });
             for single in singles.unwrap() {
                 assert!(single.verified() && single.seconds.len() == 3, "{single:?}");

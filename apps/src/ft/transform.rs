@@ -1,7 +1,8 @@
-//! The local part of a 3D FFT, in two passes over memory: on each plane of this PE the FFTs along its rows
-//! and, in the cache, across them; then on the inbox, a few columns at a time, those along the outer axis.
-//! Nothing is normalised: forward and then inverse multiplies by the number of grid points. Invariant: the
-//! source is only read, every element of it once, and the target is written in contiguous lines.
+//! The local part of a 3-D FFT: in each stage the FFTs of this PE's lines, which are turned in the cache, and
+//! where the turned rows are whole lines of the next axis, the FFTs of those; then on the last inbox, a few
+//! columns at a time, the FFTs along the outer axis. Nothing is normalised: forward and then inverse
+//! multiplies by the number of grid points. Invariant: the source is only read, every element of it once, and
+//! the target is written in contiguous lines.
 
 use std::sync::Arc;
 
@@ -10,112 +11,183 @@ use rustfft::{Fft, FftDirection, FftPlanner};
 
 use super::columns::Columns;
 use super::evolve::Decay;
+use super::exchange::Producer;
 use super::phases::{Clock, Phase};
+use super::plan::Plan;
 use super::prefetch::prefetch;
-use super::transposition::Transposition;
+use super::transposition::{Pieces, Transposition};
 use crate::buffer::Buffer;
 
-/// Rows of a plane transformed together before they are turned: four cache lines of each column.
-const ROWS: usize = 16;
+/// Lines of a plane transformed together before they are turned: four cache lines of each column.
+const LINES: usize = 16;
 /// Columns of the inbox transformed together: 1 KiB of each row, and a batch that stays in a private cache of
 /// 1 MiB to length 512.
 const COLUMNS: usize = 64;
 
-/// Plans and working memory of one PE for one direction.
+/// FFTs and working memory of one PE for one direction.
 pub(super) struct Transform {
-    way: Transposition,
-    inner: Arc<dyn Fft<f64>>,
-    middle: Arc<dyn Fft<f64>>,
+    plan: Plan,
+    stages: Vec<Turn>,
+    /// Along the turned rows, if they are whole lines.
+    rows: Option<Arc<dyn Fft<f64>>>,
     outer: Arc<dyn Fft<f64>>,
-    rows: Columns,
     columns: Columns,
+    /// The index in the last inbox at which the first row of each plane of the grid begins.
+    planes: Vec<usize>,
     scratch: Buffer<Complex64>,
 }
 
+/// The FFTs along the lines of a stage, and the buffer for some of them.
+struct Turn {
+    fft: Arc<dyn Fft<f64>>,
+    lines: Columns,
+    /// The index in a turned plane at which each row begins.
+    rows: Vec<usize>,
+}
+
+/// The lines that a stage transforms.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// Planes of lines, one after the other.
+    Field(&'a [Complex64]),
+    /// The same, of modes that decay first.
+    Spectrum(&'a [Complex64], &'a Decay),
+    /// The inbox of the stage before.
+    Received(&'a [Complex64]),
+}
+
+/// One stage with its source, to be sent by `exchange`.
+pub(super) struct Stage<'a, 'w> {
+    pub(super) transform: &'a mut Transform,
+    pub(super) number: usize,
+    pub(super) source: Source<'a>,
+    pub(super) clock: &'a Clock<'w>,
+}
+
 impl Transform {
-    /// Plans the FFTs of `way`.
-    pub(super) fn new(way: Transposition, direction: FftDirection) -> Self {
+    /// Plans the FFTs of `plan`.
+    pub(super) fn new(plan: Plan, direction: FftDirection) -> Self {
         let mut planner = FftPlanner::new();
-        let [inner, middle, outer] =
-            [way.inner, way.middle, way.outer].map(|len| planner.plan_fft(len, direction));
-        let scratch_len = [&inner, &middle, &outer]
-            .into_iter()
+        let last = *plan.last();
+        let outer = planner.plan_fft(plan.outer_len(), direction);
+        let rows = plan.has_whole_rows().then(|| planner.plan_fft(last.row_len, direction));
+        let stages: Vec<_> = plan
+            .transpositions
+            .iter()
+            .map(|round| Turn {
+                fft: planner.plan_fft(round.line_len(), direction),
+                lines: Columns::new(round.line_len(), LINES),
+                rows: (0..round.line_len())
+                    .map(|row| round.at(row / round.rows, 0, row % round.rows))
+                    .collect(),
+            })
+            .collect();
+        let ffts = stages.iter().map(|stage| &stage.fft).chain(&rows).chain([&outer]);
+        let scratch_len = ffts
             .flat_map(|fft| [fft.get_inplace_scratch_len(), fft.get_outofplace_scratch_len()])
             .max()
             .unwrap_or(0);
-        let (rows, columns) = (Columns::new(way.inner, ROWS), Columns::new(way.outer, COLUMNS));
-        Transform { way, inner, middle, outer, rows, columns, scratch: Buffer::new(scratch_len) }
-    }
-
-    /// The transposition of the 3D FFT across the PEs.
-    pub(super) fn way(&self) -> Transposition {
-        self.way
-    }
-
-    /// Transforms this PE's plane `plane` of `source` along its rows and transposes it: column `i` becomes
-    /// the row at `turned[place(i)..]`. If requested, the modes decay first.
-    pub(super) fn inner(
-        &mut self,
-        plane: usize,
-        source: &[Complex64],
-        decay: Option<&Decay>,
-        turned: &mut [Complex64],
-        place: impl Fn(usize) -> usize,
-        clock: &mut Clock,
-    ) {
-        let Transposition { inner, middle, .. } = self.way;
-        let decay = decay.map(|decay| decay.plane(self.way.me * self.way.planes() + plane));
-        let source = &source[plane * self.way.plane_len()..][..self.way.plane_len()];
-        for (first, width) in batches(middle, ROWS) {
-            let rows = source[first * inner..].chunks_exact(inner);
-            for ((number, row), line) in (first..).zip(rows).zip(self.rows.lines(width)) {
-                match decay {
-                    Some(decay) => decay.apply(number, row, line),
-                    None => line.copy_from_slice(row),
-                }
-                self.inner.process_with_scratch(line, &mut self.scratch);
-            }
-            clock.computed(width, inner);
-            clock.lap(Phase::LocalFft);
-            self.rows.scatter(width, turned, |index| place(index) + first);
-            clock.lap(Phase::InMemoryTransfer);
+        Transform {
+            columns: Columns::new(plan.outer_len(), COLUMNS),
+            planes: (0..plan.outer_len())
+                .map(|outer| last.at(outer / last.planes, outer % last.planes, 0))
+                .collect(),
+            scratch: Buffer::new(scratch_len),
+            plan,
+            stages,
+            rows,
+            outer,
         }
     }
 
-    /// Transforms whole rows of a turned plane, along the middle axis.
-    pub(super) fn middle(&mut self, rows: &mut [Complex64], clock: &mut Clock) {
-        self.middle.process_with_scratch(rows, &mut self.scratch);
-        clock.computed(rows.len() / self.way.middle, self.way.middle);
-        clock.lap(Phase::LocalFft);
+    /// The plan of the 3-D FFT.
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
     }
 
-    /// Transforms this PE's row `row` of all planes along the outer axis: from the inbox to `target`, where
-    /// it becomes one plane.
-    pub(super) fn outer(
-        &mut self,
-        row: usize,
-        inbox: &[Complex64],
-        target: &mut [Complex64],
-        clock: &mut Clock,
-    ) {
-        let way = self.way;
-        let plane = &mut target[row * way.middle * way.outer..][..way.middle * way.outer];
-        for (first, width) in batches(way.middle, COLUMNS) {
-            self.columns.gather(width, inbox, |outer| way.received(outer, row) + first);
-            clock.lap(Phase::InMemoryTransfer);
-            let next = row * way.middle + first + width;
-            let mut runs = (0..way.outer).map(|outer| way.received(outer, 0) + next);
-            let results = plane[first * way.outer..].chunks_exact_mut(way.outer);
-            for (line, result) in self.columns.lines(width).zip(results) {
-                for run in runs.by_ref().take(way.outer.div_ceil(width)) {
-                    prefetch(inbox, run, COLUMNS);
+    /// Completes the 3-D FFT: transforms what has arrived in the last inbox along the outer axis, to
+    /// `target`.
+    pub(super) fn finish(&mut self, inbox: &[Complex64], target: &mut [Complex64], clock: &Clock) {
+        let last = *self.plan.last();
+        for row in 0..last.rows {
+            for (first, width) in batches(last.row_len, COLUMNS) {
+                let start = last.at(0, 0, row) + first;
+                self.columns.gather(width, inbox, |outer| self.planes[outer] + start);
+                clock.lap(Phase::InMemoryTransfer);
+                let is_last = first + width == last.row_len;
+                let next = if is_last { last.at(0, 0, row + 1) } else { start + width };
+                let mut runs = self.planes.iter().map(|plane| plane + next);
+                let len = self.planes.len();
+                for (column, line) in (first..).zip(self.columns.lines(width)) {
+                    for run in runs.by_ref().take(len.div_ceil(width)) {
+                        prefetch(inbox, run, COLUMNS);
+                    }
+                    let result = &mut target[self.plan.target(row, column)..][..len];
+                    self.outer.process_outofplace_with_scratch(line, result, &mut self.scratch);
                 }
-                self.outer.process_outofplace_with_scratch(line, result, &mut self.scratch);
+                clock.computed(width, len);
+                clock.lap(Phase::LocalFft);
             }
-            clock.computed(width, way.outer);
-            clock.lap(Phase::LocalFft);
         }
     }
+}
+
+impl Producer for Stage<'_, '_> {
+    fn turn(&mut self, plane: usize, unit: &mut [Complex64]) {
+        let Transform { plan, stages, scratch, .. } = &mut *self.transform;
+        let round = plan.transpositions[self.number];
+        let Turn { fft, lines, rows } = &mut stages[self.number];
+        let start = if round.pieces == Pieces::Blocks { round.at(0, plane, 0) } else { 0 };
+        for (first, width) in batches(round.row_len, LINES) {
+            for (number, line) in (first..).zip(lines.lines(width)) {
+                self.source.read(plan, plane, number, line);
+                fft.process_with_scratch(line, scratch);
+            }
+            self.clock.computed(width, round.line_len());
+            self.clock.lap(Phase::LocalFft);
+            lines.scatter(width, unit, |row| start + rows[row] + first);
+            self.clock.lap(Phase::InMemoryTransfer);
+        }
+    }
+
+    fn complete(&mut self, rows: &mut [Complex64]) {
+        let Transform { plan, rows: fft, scratch, .. } = &mut *self.transform;
+        if let Some(fft) = fft {
+            fft.process_with_scratch(rows, scratch);
+            self.clock.computed(rows.len() / plan.last().row_len, plan.last().row_len);
+            self.clock.lap(Phase::LocalFft);
+        }
+    }
+}
+
+impl Source<'_> {
+    /// Reads line `number` of this PE's plane `plane`.
+    fn read(&self, plan: &Plan, plane: usize, number: usize, line: &mut [Complex64]) {
+        let first = &plan.transpositions[0];
+        let stored = |field| stored_line(field, first, plane, number);
+        match *self {
+            Source::Field(field) => line.copy_from_slice(stored(field)),
+            Source::Spectrum(modes, decay) => {
+                let decay = decay.plane(plan.first_plane + plane);
+                decay.apply(plan.first_line + number, stored(modes), line);
+            }
+            Source::Received(inbox) => {
+                for (rank, part) in line.chunks_exact_mut(first.row_len).enumerate() {
+                    part.copy_from_slice(&inbox[first.at(rank, plane, number)..][..first.row_len]);
+                }
+            }
+        }
+    }
+}
+
+/// Line `number` of plane `plane` of a field.
+fn stored_line<'a>(
+    field: &'a [Complex64],
+    round: &Transposition,
+    plane: usize,
+    number: usize,
+) -> &'a [Complex64] {
+    &field[(plane * round.row_len + number) * round.line_len()..][..round.line_len()]
 }
 
 /// The lines 0..`count` in batches: first line and number of each.
@@ -126,30 +198,30 @@ fn batches(count: usize, width: usize) -> impl Iterator<Item = (usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::super::classes::Problem;
+    use super::super::grid::Grid;
     use super::super::layout::Layout;
+    use super::super::naive;
+    use super::super::variant::Variant;
+    use super::*;
     use pelago::prelude::*;
 
-    use super::super::naive;
-    use super::*;
-
-    /// A whole 3D FFT on one PE, whose inbox needs no transfer.
-    fn on_one_pe(
-        world: &World,
-        mut transform: Transform,
-        source: &[Complex64],
-        decay: Option<&Decay>,
-    ) -> Vec<Complex64> {
-        let (way, mut clock) = (transform.way(), Clock::start(world, 1.0));
-        let (mut inbox, mut target) =
-            (vec![Complex64::ZERO; source.len()], vec![Complex64::ZERO; source.len()]);
-        for plane in 0..way.planes() {
-            let place = |row| way.received(plane, row);
-            transform.inner(plane, source, decay, &mut inbox, place, &mut clock);
+    /// A whole 3-D FFT on one PE, where staging buffer and inbox are one.
+    fn on_one_pe(world: &World, mut transform: Transform, source: Source) -> Vec<Complex64> {
+        let clock = Clock::start(world, 1.0);
+        let rounds = transform.plan().transpositions.clone();
+        let mut inboxes = vec![vec![Complex64::ZERO; rounds[0].planes * rounds[0].plane_len()]; rounds.len()];
+        for (number, round) in rounds.iter().enumerate() {
+            let (before, inbox) = inboxes.split_at_mut(number);
+            let source = before.last().map_or(source, |received| Source::Received(received));
+            let mut stage = Stage { transform: &mut transform, number, source, clock: &clock };
+            for plane in 0..round.planes {
+                let unit = plane / round.unit_planes();
+                stage.turn(plane, &mut inbox[0][unit * round.unit_len()..][..round.unit_len()]);
+            }
+            stage.complete(&mut inbox[0]);
         }
-        transform.middle(&mut inbox, &mut clock);
-        for row in 0..way.rows() {
-            transform.outer(row, &inbox, &mut target, &mut clock);
-        }
+        let mut target = vec![Complex64::ZERO; inboxes[0].len()];
+        transform.finish(inboxes.last().unwrap(), &mut target, &clock);
         target
     }
 
@@ -157,20 +229,26 @@ mod tests {
     fn one_pe_transforms_like_the_definition() {
         for (nx, ny, nz) in [(8, 4, 2), (2, 8, 4), (70, 2, 3), (3, 2, 70), (2, 70, 3), (1, 1, 8)] {
             let problem = Problem { nx, ny, nz, iterations: 0 };
-            let layout = Layout::new(problem, 1, 0).unwrap();
             let initial = naive::initial_field(&problem);
-            let transformed = spmd(1, |world| {
-                let forward = Transform::new(layout.forward(), FftDirection::Forward);
-                let spectrum = on_one_pe(world, forward, &initial, None);
-                let inverse = Transform::new(layout.inverse(), FftDirection::Inverse);
-                let still = Decay::after(&problem, 0);
-                let field = on_one_pe(world, inverse, &spectrum, Some(&still));
-                (spectrum, field)
-            });
-            let (spectrum, field) = transformed.unwrap().remove(0);
-            naive::assert_close(&spectrum, &naive::spectrum(&problem, &initial));
+            let expected = naive::spectrum(&problem, &initial);
             let scaled: Vec<_> = initial.iter().map(|value| value * problem.points() as f64).collect();
-            naive::assert_close(&field, &scaled);
+            let one = Layout::new(problem, 1, 0).unwrap();
+            let two = Layout::on_grid(problem, Grid { ty: 1, tz: 1 }, 0).unwrap();
+            for (layout, variant) in [one, two].into_iter().flat_map(|layout| {
+                Variant::of(layout.grid.is_some()).iter().map(move |&variant| (layout, variant))
+            }) {
+                let transformed = spmd(1, |world| {
+                    let forward = Transform::new(layout.forward(variant), FftDirection::Forward);
+                    let spectrum = on_one_pe(world, forward, Source::Field(&initial));
+                    let inverse = Transform::new(layout.inverse(variant), FftDirection::Inverse);
+                    let still = Decay::after(&problem, 0);
+                    let field = on_one_pe(world, inverse, Source::Spectrum(&spectrum, &still));
+                    (spectrum, field)
+                });
+                let (spectrum, field) = transformed.unwrap().remove(0);
+                naive::assert_close(&spectrum, &expected);
+                naive::assert_close(&field, &scaled);
+            }
         }
     }
 

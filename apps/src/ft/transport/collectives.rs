@@ -1,0 +1,77 @@
+//! All-to-all operations: the pieces of a step are packed into the outbox, and one non-blocking all-to-all of
+//! the team carries them into the inboxes. Invariant: a part of the outbox is not changed before the
+//! all-to-all that reads it is over; every operation is awaited before `carry` returns. Source: Nishtala et
+//! al., "Scaling Communication-Intensive Applications on BlueGene/P Using One-Sided Communication and
+//! Overlap", algorithm 1.
+
+use num_complex::Complex64;
+use pelago::prelude::*;
+use pelago::{Request, Result, Team};
+
+use super::{Carrier, Lane, Send};
+use crate::ft::layout::Layout;
+use crate::ft::phases::Phase;
+use crate::ft::transposition::{Among, Message};
+
+/// The transport of one PE.
+pub(super) struct Collectives<'w> {
+    all: Team<'w>,
+    /// This PE's row and column of the process grid.
+    row_and_column: Option<(Team<'w>, Team<'w>)>,
+    outbox: Symmetric<'w, Complex64>,
+}
+
+impl<'w> Collectives<'w> {
+    /// Collective: for transpositions into `inbox` and arrays like it.
+    ///
+    /// # Errors
+    /// If there is no memory for teams and outbox.
+    pub(super) fn new(layout: &Layout, inbox: &Symmetric<'w, Complex64>) -> Result<Self> {
+        let world = inbox.world();
+        let all = world.team();
+        let row_and_column = layout.grid.map(|grid| all.split_2d(grid.ty)).transpose()?;
+        Ok(Collectives { all, row_and_column, outbox: world.alloc(layout.len())? })
+    }
+
+    fn team(&self, among: Among) -> &Team<'w> {
+        match (among, &self.row_and_column) {
+            (Among::Row, Some((row, _))) => row,
+            (Among::Column, Some((_, column))) => column,
+            _ => &self.all,
+        }
+    }
+}
+
+impl Carrier for Collectives<'_> {
+    fn carry<'s>(
+        &self,
+        lane: &Lane<'_, '_>,
+        produce: &mut dyn FnMut(&mut Send<'_, 's>) -> Result<()>,
+    ) -> Result<()> {
+        let (round, outbox) = (lane.transposition, self.outbox.local());
+        let team = self.team(round.team.among);
+        let mut requests = Vec::new();
+        produce(&mut |Message { step, rank, .. }, piece| {
+            outbox.write(round.place(step, rank), piece);
+            lane.count(piece);
+            lane.clock.lap(Phase::InMemoryTransfer);
+            if rank == round.team.me {
+                let pieces = round.place(step, 0)..round.place(step + 1, 0);
+                let (target, source) = (lane.inbox.span(pieces.clone()), self.outbox.span(pieces));
+                requests.push(team.nonblocking().all_to_all(target, source)?);
+                lane.clock.lap(Phase::CommunicationStart);
+            }
+            Ok(())
+        })?;
+        requests.into_iter().for_each(Request::wait);
+        Ok(())
+    }
+
+    fn is_immediate(&self) -> bool {
+        false
+    }
+
+    fn frees_staging(&self) -> bool {
+        true
+    }
+}
