@@ -1,9 +1,9 @@
 //! One stage of a 3-D FFT: the planes of a PE are computed and turned, and their pieces are sent as soon as
 //! they are final. `Pieces` decides when that is: blocks after all planes, slabs after each plane, pencils
-//! after each row. Invariant: a piece is sent only after the last change of its elements. Sources: Bell, Bonachea,
-//! Nishtala, Yelick, "Optimizing Bandwidth Limited Problems Using One-Sided Communication and Overlap",
-//! section 5.3; Nishtala et al., "Scaling Communication-Intensive Applications on BlueGene/P Using One-Sided
-//! Communication and Overlap", algorithms 1 and 2.
+//! after each row. Invariant: a piece is sent only after the last change of its elements. Sources: Bell,
+//! Bonachea, Nishtala, Yelick, "Optimizing Bandwidth Limited Problems Using One-Sided Communication and
+//! Overlap", section 5.3; Nishtala et al., "Scaling Communication-Intensive Applications on BlueGene/P Using
+//! One-Sided Communication and Overlap", algorithms 1 and 2.
 
 use num_complex::Complex64;
 use pelago::Result;
