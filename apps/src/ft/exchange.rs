@@ -44,24 +44,21 @@ pub(super) fn exchange(
     window: usize,
 ) -> Result<()> {
     let round = lane.transposition;
-    let (planes, steps) = (round.unit_planes(), round.unit_len() / round.step_len());
-    for first in (0..round.planes / planes).step_by(window) {
+    for first in (0..round.units()).step_by(window) {
         let mut buffers = staging.chunks_exact_mut(round.unit_len()).take(window);
         carrier.carry(lane, &mut |send| {
-            for (unit, buffer) in (first..round.planes / planes).zip(&mut buffers) {
-                for plane in unit * planes..(unit + 1) * planes {
+            for (unit, buffer) in (first..round.units()).zip(&mut buffers) {
+                for plane in unit * round.unit_planes()..(unit + 1) * round.unit_planes() {
                     producer.turn(plane, buffer);
                 }
-                for (step, pieces) in (unit * steps..).zip(buffer.chunks_exact_mut(round.step_len())) {
-                    if round.pieces != Pieces::Pencils {
-                        producer.complete(pieces);
+                if round.pieces != Pieces::Pencils {
+                    producer.complete(buffer);
+                }
+                for (message, piece) in round.messages_of(unit).zip(round.pieces_in_turn(buffer)) {
+                    if round.pieces == Pieces::Pencils {
+                        producer.complete(piece);
                     }
-                    for (message, piece) in round.messages_of(step).zip(round.pieces_in_turn(pieces)) {
-                        if round.pieces == Pieces::Pencils {
-                            producer.complete(piece);
-                        }
-                        send(message, piece)?;
-                    }
+                    send(message, piece)?;
                 }
             }
             Ok(())

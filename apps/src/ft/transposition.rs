@@ -1,11 +1,11 @@
-//! One transposition within a team, as data: who gets which piece when. A PE transforms lines of its own
-//! *planes* and turns each plane, so that element i of every line is in row i; row i goes to the member that
-//! owns its index. The rows travel in *pieces*; in every *step* a PE sends one piece to each member. Staging
-//! buffer and inbox have the same arrangement, step after step, in each step one piece a member.
-//! Invariant: a piece is contiguous at both ends, and the pieces of all members fill the inbox exactly once.
-//! Sources: Bell, Bonachea, Nishtala, Yelick, "Optimizing Bandwidth Limited Problems Using One-Sided
-//! Communication and Overlap", section 5; Nishtala et al., "Scaling Communication-Intensive Applications on
-//! BlueGene/P Using One-Sided Communication and Overlap", algorithms 1 and 2.
+//! One transposition within a team, as data: which member gets which piece when. A PE transforms lines of its
+//! own *planes* and turns each plane, so that element i of every line is in row i; row i goes to the member
+//! that owns its index. The rows travel in *pieces*; in every *step* a PE sends one piece to each member.
+//! Staging buffer and inbox have the same arrangement: what goes to a member in the one comes from this
+//! member in the other. Invariant: a piece is contiguous at both ends, and the pieces of all members fill the
+//! inbox exactly once. Sources: Bell, Bonachea, Nishtala, Yelick, "Optimizing Bandwidth Limited Problems
+//! Using One-Sided Communication and Overlap", section 5; Nishtala et al., "Scaling Communication-Intensive
+//! Applications on BlueGene/P Using One-Sided Communication and Overlap", algorithms 1 and 2.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub(super) enum Pieces {
     Blocks,
     /// Each plane on its own: a step a plane.
     Slabs,
-    /// Each row on its own: in a step one row for each member.
+    /// Each row on its own: a step a row of each member.
     Pencils,
 }
 
@@ -115,14 +115,9 @@ impl Transposition {
             }
     }
 
-    /// Elements that a PE sends in one step.
-    pub(super) fn step_len(&self) -> usize {
-        self.team.count * self.piece_len()
-    }
-
     /// Number of steps.
     pub(super) fn steps(&self) -> usize {
-        self.planes * self.plane_len() / self.step_len()
+        self.planes * self.plane_len() / (self.team.count * self.piece_len())
     }
 
     /// Planes that must be turned before the next piece can be sent: a unit.
@@ -138,39 +133,53 @@ impl Transposition {
         self.unit_planes() * self.plane_len()
     }
 
-    /// The index at which the piece of a step begins that goes to, or comes from, the member of rank `rank`:
-    /// in the staging buffer of the sender, or in the inbox of the receiver.
-    pub(super) fn place(&self, step: usize, rank: usize) -> usize {
-        (step * self.team.count + rank) * self.piece_len()
+    /// Number of units.
+    pub(super) fn units(&self) -> usize {
+        self.planes / self.unit_planes()
+    }
+
+    /// Elements of a unit that go to one member.
+    fn part_len(&self) -> usize {
+        self.unit_len() / self.team.count
     }
 
     /// The index of the row `row` of a member, of plane `plane`: in the staging buffer it goes to the member
     /// of rank `rank`, in the inbox it comes from it.
     pub(super) fn at(&self, rank: usize, plane: usize, row: usize) -> usize {
-        self.row_len
-            * match self.pieces {
-                Pieces::Blocks => (rank * self.planes + plane) * self.rows + row,
-                Pieces::Slabs => (plane * self.team.count + rank) * self.rows + row,
-                Pieces::Pencils => (plane * self.rows + row) * self.team.count + rank,
-            }
+        let (unit, plane) = (plane / self.unit_planes(), plane % self.unit_planes());
+        (unit * self.team.count + rank) * self.part_len() + (plane * self.rows + row) * self.row_len
     }
 
-    /// The messages of this PE in a step, in the order in which they are sent. The last one goes to the PE
-    /// itself.
-    pub(super) fn messages_of(&self, step: usize) -> impl Iterator<Item = Message> + use<> {
-        let (team, place, len) = (self.team, self.place(step, self.team.me), self.piece_len());
-        team.in_turn().map(move |rank| Message { step, rank, pe: team.pe(rank), place, len })
+    /// The index at which the piece of a step begins that goes to, or comes from, the member of rank `rank`:
+    /// in the staging buffer of the sender, or in the inbox of the receiver.
+    pub(super) fn place(&self, step: usize, rank: usize) -> usize {
+        let steps = self.steps() / self.units();
+        let (unit, step) = (step / steps, step % steps);
+        (unit * self.team.count + rank) * self.part_len() + step * self.piece_len()
+    }
+
+    /// The messages of this PE with pieces of a unit, in the order in which they are sent: those to the PE
+    /// itself are the last ones.
+    pub(super) fn messages_of(&self, unit: usize) -> impl Iterator<Item = Message> + use<> {
+        let round = *self;
+        let (team, steps) = (self.team, self.steps() / self.units());
+        team.in_turn().flat_map(move |rank| {
+            (unit * steps..(unit + 1) * steps).map(move |step| {
+                let place = round.place(step, team.me);
+                Message { step, rank, pe: team.pe(rank), place, len: round.piece_len() }
+            })
+        })
     }
 
     /// All messages of this PE.
     pub(super) fn messages(&self) -> impl Iterator<Item = Message> {
-        (0..self.steps()).flat_map(|step| self.messages_of(step))
+        (0..self.units()).flat_map(|unit| self.messages_of(unit))
     }
 
-    /// The pieces of a step in the order in which they are sent.
-    pub(super) fn pieces_in_turn<'a, T>(&self, step: &'a mut [T]) -> impl Iterator<Item = &'a mut [T]> {
+    /// The pieces of a unit in the order in which they are sent.
+    pub(super) fn pieces_in_turn<'a, T>(&self, unit: &'a mut [T]) -> impl Iterator<Item = &'a mut [T]> {
         let next = (self.team.me + 1) % self.team.count;
-        let (last, first) = step.split_at_mut(next * self.piece_len());
+        let (last, first) = unit.split_at_mut(next * self.part_len());
         let [first, last] = [first, last].map(|pieces| pieces.chunks_exact_mut(self.piece_len()));
         first.chain(last)
     }
@@ -247,10 +256,15 @@ mod tests {
         assert_eq!([0, 1, 2].map(|rank| TEAM.pe(rank)), [5, 15, 25]);
         for me in 0..3 {
             let cut = transposition(me, Pieces::Slabs);
-            let mut step: Vec<_> = (0..cut.step_len()).collect();
-            let pieces: Vec<_> = cut.pieces_in_turn(&mut step).map(|piece| piece[0]).collect();
+            let mut unit: Vec<_> = (0..cut.unit_len()).collect();
+            let pieces: Vec<_> = cut.pieces_in_turn(&mut unit).map(|piece| piece[0]).collect();
             let messages: Vec<_> = cut.messages_of(2).collect();
             assert_eq!(pieces, messages.iter().map(|message| 10 * message.rank).collect::<Vec<_>>());
+            let rows = Transposition { pieces: Pieces::Pencils, ..cut };
+            let pieces: Vec<_> = rows.pieces_in_turn(&mut unit).map(|piece| piece[0]).collect();
+            let places: Vec<_> =
+                rows.messages_of(2).map(|message| rows.place(message.step, message.rank) - 60).collect();
+            assert_eq!(pieces, places);
             let ranks = cut.team.in_turn().map(|rank| (2, rank, TEAM.pe(rank), 10 * (2 * 3 + me)));
             let sent = messages.iter().map(|message| (message.step, message.rank, message.pe, message.place));
             assert!(sent.eq(ranks), "{messages:?}");

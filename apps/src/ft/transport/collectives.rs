@@ -11,7 +11,7 @@ use pelago::{Request, Result, Team};
 use super::{Carrier, Lane, Send};
 use crate::ft::layout::Layout;
 use crate::ft::phases::Phase;
-use crate::ft::transposition::{Among, Message};
+use crate::ft::transposition::{Among, Message, Pieces};
 
 /// The transport of one PE.
 pub(super) struct Collectives<'w> {
@@ -33,6 +33,18 @@ impl<'w> Collectives<'w> {
         Ok(Collectives { all, row_and_column, outbox: world.alloc(layout.len())? })
     }
 
+    /// Starts the all-to-all of a step.
+    fn start<'a>(&'a self, lane: &Lane<'a, 'w>, step: usize) -> Result<Request<'a>> {
+        let (round, team) = (lane.transposition, self.team(lane.transposition.team.among).nonblocking());
+        let pieces: Vec<_> =
+            (0..round.team.count).map(|rank| (round.place(step, rank), round.piece_len())).collect();
+        if round.pieces == Pieces::Pencils {
+            return team.all_to_all_varying(lane.inbox, &self.outbox, &pieces, &pieces);
+        }
+        let all = round.place(step, 0)..round.place(step + 1, 0);
+        team.all_to_all(lane.inbox.span(all.clone()), self.outbox.span(all))
+    }
+
     fn team(&self, among: Among) -> &Team<'w> {
         match (among, &self.row_and_column) {
             (Among::Row, Some((row, _))) => row,
@@ -49,16 +61,13 @@ impl Carrier for Collectives<'_> {
         produce: &mut dyn FnMut(&mut Send<'_, 's>) -> Result<()>,
     ) -> Result<()> {
         let (round, outbox) = (lane.transposition, self.outbox.local());
-        let team = self.team(round.team.among);
         let mut requests = Vec::new();
         produce(&mut |Message { step, rank, .. }, piece| {
             outbox.write(round.place(step, rank), piece);
             lane.count(piece);
             lane.clock.lap(Phase::InMemoryTransfer);
             if rank == round.team.me {
-                let pieces = round.place(step, 0)..round.place(step + 1, 0);
-                let (target, source) = (lane.inbox.span(pieces.clone()), self.outbox.span(pieces));
-                requests.push(team.nonblocking().all_to_all(target, source)?);
+                requests.push(self.start(lane, step)?);
                 lane.clock.lap(Phase::CommunicationStart);
             }
             Ok(())
