@@ -4,6 +4,7 @@
 //! multiplies by the number of grid points. Invariant: the source is only read, every element of it once, and
 //! the target is written in contiguous lines.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use num_complex::Complex64;
@@ -141,6 +142,7 @@ impl Producer for Stage<'_, '_> {
         for (first, width) in batches(round.row_len, LINES) {
             for (number, line) in (first..).zip(lines.lines(width)) {
                 self.source.read(plan, plane, number, line);
+                self.source.prefetch(plan, plane, number + 1);
                 fft.process_with_scratch(line, scratch);
             }
             self.clock.computed(width, round.line_len());
@@ -164,12 +166,12 @@ impl Source<'_> {
     /// Reads line `number` of this PE's plane `plane`.
     fn read(&self, plan: &Plan, plane: usize, number: usize, line: &mut [Complex64]) {
         let first = &plan.transpositions[0];
-        let stored = |field| stored_line(field, first, plane, number);
+        let stored = stored_line(first, plane, number);
         match *self {
-            Source::Field(field) => line.copy_from_slice(stored(field)),
+            Source::Field(field) => line.copy_from_slice(&field[stored]),
             Source::Spectrum(modes, decay) => {
                 let decay = decay.plane(plan.first_plane + plane);
-                decay.apply(plan.first_line + number, stored(modes), line);
+                decay.apply(plan.first_line + number, &modes[stored], line);
             }
             Source::Received(inbox) => {
                 for (rank, part) in line.chunks_exact_mut(first.row_len).enumerate() {
@@ -178,16 +180,28 @@ impl Source<'_> {
             }
         }
     }
+
+    /// Begins to fetch a line, which may be one behind the last.
+    fn prefetch(&self, plan: &Plan, plane: usize, number: usize) {
+        let first = &plan.transpositions[0];
+        match *self {
+            Source::Field(field) | Source::Spectrum(field, _) => {
+                let stored = stored_line(first, plane, number);
+                prefetch(field, stored.start, stored.len());
+            }
+            Source::Received(inbox) => {
+                for rank in 0..first.team.count {
+                    prefetch(inbox, first.at(rank, plane, number), first.row_len);
+                }
+            }
+        }
+    }
 }
 
-/// Line `number` of plane `plane` of a field.
-fn stored_line<'a>(
-    field: &'a [Complex64],
-    round: &Transposition,
-    plane: usize,
-    number: usize,
-) -> &'a [Complex64] {
-    &field[(plane * round.row_len + number) * round.line_len()..][..round.line_len()]
+/// The place of line `number` of plane `plane` in a field.
+fn stored_line(round: &Transposition, plane: usize, number: usize) -> Range<usize> {
+    let start = (plane * round.row_len + number) * round.line_len();
+    start..start + round.line_len()
 }
 
 /// The lines 0..`count` in batches: first line and number of each.
