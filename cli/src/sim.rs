@@ -49,6 +49,7 @@ const EXAMPLES: &str = "\
 Examples:
   pelago sim -n 8 ft --variant all                     exchange, slabs and pencils on 10 GB/s
   pelago sim -n 8 --bandwidth 500M --latency 5us ft --variant all
+  pelago sim -n 4 --bandwidth 500M ft --grid 2x2 --variant all    packed slabs and slabs
   pelago sim -n 4 --chaos 7 ft                         still verified on a network that reorders";
 
 impl Sim {

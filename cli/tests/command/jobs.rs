@@ -209,6 +209,45 @@ fn one_transform_is_timed_and_verified() {
 }
 
 #[test]
+fn every_variant_is_verified_on_a_process_grid_and_over_every_transport() {
+    let runs = |pes: &str, options: &[&str], variants: &[&str]| {
+        let ended = run(&[&["run", "-n", pes, "ft", "--json"], options].concat());
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{options:?}");
+        assert_eq!(ended.stdout.lines().count(), variants.len(), "{}", ended.stdout);
+        for (line, variant) in ended.stdout.lines().zip(variants) {
+            assert_ft_json_of(line, "S", pes.parse().unwrap(), variant);
+            let share = serde_json::from_str::<Value>(line).unwrap()["overlap"]["share"].as_f64();
+            assert!((0.0..=1.0).contains(&share.unwrap()), "{line}");
+        }
+    };
+    let both = ["packed-slabs", "packed-slabs", "slabs", "slabs"];
+    for (pes, grid) in [("1", "1x1"), ("2", "2x1"), ("4", "2x2"), ("4", "auto"), ("8", "4x2")] {
+        runs(pes, &["--grid", grid, "--variant", "all", "--transport", "all"], &both);
+    }
+    runs("2", &["--variant", "packed-slabs"], &["packed-slabs"]);
+    runs("4", &["--variant", "all", "--transport", "collectives"], &VARIANTS);
+}
+
+#[test]
+fn wrong_process_grids_are_refused_once_with_a_remedy() {
+    for (options, part) in [
+        (&["--grid", "2x2"][..], "ft: the process grid 2x2 has 4 PEs, but the job has 3; run 4 PEs"),
+        (&["--grid", "3x1"], "does not divide the grid 64 x 64 x 64: TY must divide x and y"),
+        (&["--grid", "auto"], "no process grid of 3 PEs divides the grid 64 x 64 x 64; possible numbers"),
+        (
+            &["--grid", "auto", "--variant", "pencils"],
+            "leave --grid out, or take --variant packed-slabs or slabs",
+        ),
+        (&["--grid", "2"], "a process grid is TYxTZ, two numbers of PEs from 1 to 65536 as 2x4, or auto"),
+        (&["--transport", "sockets"], "the transports are one-sided, collectives, all"),
+    ] {
+        let ended = run(&[&["run", "-n", "3", "ft"], options].concat());
+        assert_eq!((ended.status, ended.stdout.as_str()), (2, ""), "{options:?}");
+        assert_eq!(ended.stderr.matches(part).count(), 1, "{options:?}: {}", ended.stderr);
+    }
+}
+
+#[test]
 fn hello_prints_a_line_from_every_pe() {
     for pes in [1, 5] {
         let ended = run(&["run", "-n", &pes.to_string(), "hello"]);

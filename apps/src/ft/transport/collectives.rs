@@ -60,16 +60,18 @@ impl Carrier for Collectives<'_> {
         lane: &Lane<'_, '_>,
         produce: &mut dyn FnMut(&mut Send<'_, 's>) -> Result<()>,
     ) -> Result<()> {
-        let (round, outbox) = (lane.transposition, self.outbox.local());
+        let (round, world, outbox) = (lane.transposition, self.outbox.world(), self.outbox.local());
         let mut requests = Vec::new();
         produce(&mut |Message { step, rank, .. }, piece| {
             outbox.write(round.place(step, rank), piece);
             lane.count(piece);
             lane.clock.lap(Phase::InMemoryTransfer);
+            // Earlier operations move only while this PE makes progress.
+            world.progress();
             if rank == round.team.me {
                 requests.push(self.start(lane, step)?);
-                lane.clock.lap(Phase::CommunicationStart);
             }
+            lane.clock.lap(Phase::CommunicationStart);
             Ok(())
         })?;
         requests.into_iter().for_each(Request::wait);
