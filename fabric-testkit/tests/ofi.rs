@@ -11,6 +11,7 @@ fn group(n_pes: usize, choice: &Choice) -> Group<Ofi> {
 }
 
 /// Harnesses over the fake libfabric: one line per provider, and whether its targets must call `progress`.
+/// Puts signal where they must: the providers with automatic progress execute atomics, and so signals.
 macro_rules! over_fake_libfabric {
     ($($harness:ident($provider:literal, $target_must_call:literal);)+) => {
         $(struct $harness;
@@ -19,6 +20,7 @@ macro_rules! over_fake_libfabric {
             type Endpoint = Ofi;
 
             const TARGET_MUST_CALL: bool = $target_must_call;
+            const SIGNALS: bool = $target_must_call;
             const INJECTS: bool = true;
             const HAS_WAIT_DESCRIPTOR: bool = true;
 
@@ -67,6 +69,7 @@ impl<const SERVED: bool> Harness for OverLibfabric<SERVED> {
 
     const CASES: u32 = 4;
     const TARGET_MUST_CALL: bool = SERVED;
+    const SIGNALS: bool = SERVED;
     const INJECTS: bool = true;
     const HAS_WAIT_DESCRIPTOR: bool = true;
 

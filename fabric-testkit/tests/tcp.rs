@@ -16,6 +16,7 @@ impl<const EACH: usize, const ENCRYPTS: bool> Harness for OverTcp<EACH, ENCRYPTS
     const TARGET_MUST_CALL: bool = true;
     const INJECTS: bool = true;
     const REMEMBERS_PUTS: bool = false;
+    const SIGNALS: bool = true;
     const HAS_WAIT_DESCRIPTOR: bool = true;
 
     fn open(n_pes: usize) -> Group<Tcp> {

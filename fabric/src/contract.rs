@@ -118,10 +118,11 @@ pub trait Provider {
     /// region.
     unsafe fn put(&self, put: Put) -> Status;
 
-    /// Whether puts may [signal](Provider::put_signal), and short ones be
-    /// [unreported](crate::Completion::Unreported).
-    fn signals(&self) -> bool {
-        false
+    /// The length of the longest put that may [signal](Provider::put_signal), in bytes; `None` if no put of
+    /// this endpoint may. Puts that may signal and are no longer than [`Limits::inject_bytes`] may be
+    /// [unreported](crate::Completion::Unreported). A context need not do what its endpoint does.
+    fn signal_bytes(&self) -> Option<usize> {
+        None
     }
 
     /// A put that changes a word when its data are delivered: a PE that sees the changed word sees the data.
@@ -129,8 +130,8 @@ pub trait Provider {
     /// in which they were started.
     ///
     /// # Safety
-    /// As [`put`](Provider::put) and, for the word, as [`atomic`](Provider::atomic). The provider
-    /// [signals](Provider::signals).
+    /// As [`put`](Provider::put) and, for the word, as [`atomic`](Provider::atomic). The put is no longer
+    /// than [`signal_bytes`](Provider::signal_bytes).
     unsafe fn put_signal(&self, put: Put, signal: Signal) -> Status {
         unreachable!("{} has no {signal:?} for {put:?}", Self::NAME)
     }

@@ -123,8 +123,8 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => unsafe { net.put(put) }),+ }
             }
 
-            fn signals(&self) -> bool {
-                match self { $(Net::$variant(net) => net.signals()),+ }
+            fn signal_bytes(&self) -> Option<usize> {
+                match self { $(Net::$variant(net) => net.signal_bytes()),+ }
             }
 
             unsafe fn put_signal(&self, put: Put, signal: Signal) -> Status {

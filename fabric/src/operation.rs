@@ -14,8 +14,8 @@ pub enum Completion {
     Counted,
     /// Events with this token report it as well.
     Tracked(Token),
-    /// Nothing reports it, and no counter counts it: the receiver waits for the data. This is only for short
-    /// puts of providers that [signal](crate::Provider::signals).
+    /// Nothing reports it, and no counter counts it: the receiver waits for the data. This is only for puts
+    /// that may signal ([`signal_bytes`](crate::Provider::signal_bytes)) and whose source is free at return.
     Unreported,
 }
 

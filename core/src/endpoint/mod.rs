@@ -43,7 +43,8 @@ pub struct Endpoint {
     pub limits: Limits,
     moves_by_itself: bool,
     keeps_messages_behind_puts: bool,
-    signals: bool,
+    /// The length of the longest put that may signal; `None` if none may.
+    signal_bytes: Option<usize>,
     pub puts: AtomicU64,
     /// The number of operations that wait for another operation, or are requests that wait for their reply.
     followers: AtomicU64,
@@ -120,14 +121,15 @@ impl Endpoint {
 
     fn with(net: Net, injector: Injector) -> Endpoint {
         let (limits, moves_by_itself) = (net.limits(), net.moves_by_itself());
-        let (keeps_messages_behind_puts, signals) = (net.keeps_messages_behind_puts(), net.signals());
+        let keeps_messages_behind_puts = net.keeps_messages_behind_puts();
+        let signal_bytes = net.signal_bytes().filter(|_| moves_by_itself);
         Endpoint {
             net: Mutex::new(Some(net)),
             claims: AtomicU32::new(0),
             limits,
             moves_by_itself,
             keeps_messages_behind_puts,
-            signals,
+            signal_bytes,
             looks: AtomicU32::new(0),
             activity: AtomicU32::new(0),
             puts: AtomicU64::new(0),
@@ -298,7 +300,7 @@ impl Endpoint {
 
     /// Whether puts of `bytes` bytes may carry a signal.
     pub fn signals(&self, bytes: usize) -> bool {
-        self.signals && self.moves_by_itself && bytes <= self.limits.transfer_bytes
+        self.signal_bytes.is_some_and(|limit| bytes <= limit)
     }
 
     /// Makes the next quiet wait for the runtime's messages as well.

@@ -37,9 +37,9 @@
 //! also be called alone: `rules::a_pe_reaches_itself::<Mine>()`.
 //!
 //! Some features are optional. A provider reports whether it executes atomics ([`Provider::executes`]),
-//! supports signals ([`Provider::signals`]), and keeps messages behind puts
+//! supports signals ([`Provider::signal_bytes`]), and keeps messages behind puts
 //! ([`Provider::keeps_messages_behind_puts`]); the rules of features that it does not have pass. The harness
-//! declares whether the provider injects and has a wait descriptor, so that a provider cannot lose these
+//! declares whether the provider injects, signals and has a wait descriptor, so that a provider cannot lose these
 //! features unnoticed.
 
 mod atomics;
@@ -71,6 +71,8 @@ pub trait Harness {
     /// Whether [`Inject::refused`](pelago_fabric::Inject::refused) also returns the last put that was
     /// accepted.
     const REMEMBERS_PUTS: bool = true;
+    /// Whether puts may signal ([`Provider::signal_bytes`]). The rules fail if this is not true.
+    const SIGNALS: bool = false;
     /// Whether the provider has a wait descriptor ([`Provider::wait_descriptor`]). The rules fail if it does
     /// otherwise.
     const HAS_WAIT_DESCRIPTOR: bool = false;

@@ -1,7 +1,7 @@
 //! Messages: their format within a message of libfabric, and the buffers in which they arrive.
 //!
 //! ```text
-//! | proof of membership (8 bytes) | sender (4) | 0 (4) | header (8) | payload |
+//! | proof of membership (8 bytes) | sender (4) | kind (4) | header (8) | payload |
 //! ```
 //! The provider accepts messages from any sender. Only members of the job know the proof. A message without
 //! it comes from a stranger and is dropped.
@@ -23,20 +23,35 @@ pub(super) const PAYLOAD_BYTES: usize = BUFFER_BYTES - PREFIX_BYTES;
 /// Bytes of a buffer in which messages arrive, one behind the other.
 const RECEIVE_BYTES: usize = 256 << 10;
 
-/// Writes a message.
-pub(super) fn pack(into: &mut [u8], (proof, from): (u64, Pe), header: u64, payload: &[u8]) -> usize {
+/// The kind of a message, as its number.
+pub(super) type MessageKind = u32;
+/// A message of the caller, who has chosen header and payload.
+pub(super) const CALLERS: MessageKind = 0;
+/// A put that the receiver executes (`deliveries.rs`).
+pub(super) const PUT: MessageKind = 1;
+/// The number of such puts that the sender has executed.
+pub(super) const ACKNOWLEDGEMENT: MessageKind = 2;
+
+/// Writes the prefix of a message.
+pub(super) fn write_prefix(into: &mut [u8], (proof, from): (u64, Pe), kind: MessageKind, header: u64) {
     into[..8].copy_from_slice(&proof.to_le_bytes());
-    into[8..16].copy_from_slice(&u64::from(from as u32).to_le_bytes());
+    into[8..16].copy_from_slice(&(u64::from(from as u32) | u64::from(kind) << 32).to_le_bytes());
     into[16..PREFIX_BYTES].copy_from_slice(&header.to_le_bytes());
+}
+
+/// Writes a message of the caller. Returns its length.
+pub(super) fn pack(into: &mut [u8], member: (u64, Pe), header: u64, payload: &[u8]) -> usize {
+    write_prefix(into, member, CALLERS, header);
     into[PREFIX_BYTES..PREFIX_BYTES + payload.len()].copy_from_slice(payload);
     PREFIX_BYTES + payload.len()
 }
 
-/// Reads a message: its sender, header and payload. `None` if it does not come from a member of the job.
-pub(super) fn unpack(message: &[u8], proof: u64) -> Option<(Pe, u64, &[u8])> {
+/// Reads a message: its sender, kind, header and payload. `None` if it does not come from a member of the
+/// job.
+pub(super) fn unpack(message: &[u8], proof: u64) -> Option<(Pe, MessageKind, u64, &[u8])> {
     let (prefix, payload) = message.split_first_chunk::<PREFIX_BYTES>()?;
     let word = |i: usize| u64::from_le_bytes(prefix.as_chunks().0[i]);
-    (word(0) == proof).then(|| (word(1) as Pe, word(2), payload))
+    (word(0) == proof).then(|| (word(1) as u32 as Pe, (word(1) >> 32) as MessageKind, word(2), payload))
 }
 
 /// The buffers of an endpoint in which messages arrive.
@@ -118,7 +133,7 @@ mod tests {
         let mut room = [0xEE; BUFFER_BYTES];
         for payload in [&[][..], &[7], &[1; PAYLOAD_BYTES]] {
             let bytes = pack(&mut room, (99, 70_000), u64::MAX - 1, payload);
-            assert_eq!(unpack(&room[..bytes], 99), Some((70_000, u64::MAX - 1, payload)));
+            assert_eq!(unpack(&room[..bytes], 99), Some((70_000, CALLERS, u64::MAX - 1, payload)));
             assert_eq!(unpack(&room[..bytes], 98), None, "somebody else's");
         }
         assert_eq!(unpack(&room[..PREFIX_BYTES - 1], 99), None, "too short");

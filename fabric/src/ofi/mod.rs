@@ -9,6 +9,7 @@
 //! tables only grow at the end.
 
 mod atomic;
+mod deliveries;
 mod domain;
 mod endpoint;
 mod environment;

@@ -2,6 +2,7 @@
 //!
 //! Small puts are injected, and medium puts are copied to a buffer, so that their source is free at return.
 //! Longer puts are sent from their source. A put is complete when the provider reports that it is delivered.
+//! A put with a signal is a message, which the target's processor executes (`deliveries.rs`).
 //! Sources: M. Luo et al., Early Evaluation of Scalable Fabric Interface for PGAS Programming Models;
 //! `fi_rma(3)`, `fi_atomic(3)`.
 //!
@@ -9,9 +10,12 @@
 //! without a token. Only the counters include these.
 
 use super::atomic::{datatype, operation};
+use super::deliveries::{DATA_BYTES, Deliveries, HEAD_BYTES, Owed};
 use super::domain::{Choice, Domain};
 use super::endpoint::{BATCH, Completion, Endpoint, Of, RECEIVES, Transfer, list_of};
-use super::message::{Inbox, PAYLOAD_BYTES, PREFIX_BYTES, pack, unpack};
+use super::message::{
+    ACKNOWLEDGEMENT, CALLERS, Inbox, MessageKind, PAYLOAD_BYTES, PREFIX_BYTES, PUT, pack, unpack,
+};
 use super::prepared::{OfiInject, Prepared};
 use super::region::{Loan, Memory};
 use super::remote::{self, Peers};
@@ -20,7 +24,7 @@ use super::sys::*;
 use crate::amo::{AtomicKind, AtomicOp};
 use crate::contract::Provider;
 use crate::opening::Opening;
-use crate::operation::{Amo, Get, Put};
+use crate::operation::{self, Amo, Get, Put, Signal};
 use crate::secret::Secret;
 use crate::sync::{AtomicU64, Ordering};
 use crate::types::{
@@ -52,8 +56,10 @@ pub struct Ofi {
     memory: Memory,
     /// The error of an operation that libfabric has refused, until `progress` returns it.
     refusal: RefCell<Option<FabricError>>,
-    /// Messages that have not left yet.
+    /// Messages that have not left yet, without those that were injected.
     messages: Cell<usize>,
+    /// The puts that are messages; `None` if there are none here.
+    deliveries: Option<Deliveries>,
     /// The number of polls of the queues.
     turns: Cell<u32>,
     /// The values of the counters when they were last read.
@@ -100,6 +106,9 @@ impl Ofi {
         let (slots, refusal) = (RefCell::new(slots), RefCell::default());
         let (messages, counted) = (Cell::new(0), Cell::default());
         let (fetched_in_vain, turns) = (Arc::default(), Cell::new(0));
+        // A word is atomic for one executor only. Acknowledgements arrive at the first endpoint.
+        let delivers = inbox.is_some() && endpoint.domain.offer.caps & FI_ATOMIC == 0;
+        let deliveries = delivers.then(|| Deliveries::new(n_pes));
         Ofi {
             me,
             n_pes,
@@ -110,6 +119,7 @@ impl Ofi {
             memory,
             refusal,
             messages,
+            deliveries,
             turns,
             counted,
             fetched_in_vain,
@@ -218,6 +228,26 @@ impl Ofi {
             && self.memory.exposed_descriptor(target as usize, bytes).is_none()
     }
 
+    /// Reads the queues and handles their completions. Returns the number of events.
+    fn look(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+        if !self.endpoint.keeps_arrivals_apart() {
+            return self.take_completions(Of::Transfers, handle);
+        }
+        // Each read of a queue is a round of the provider's progress. The queue that the caller waits for is
+        // read each time, and the other rarely. Completions in the other free the slots of messages, and
+        // report that puts without a slot have failed.
+        let turn = self.turns.replace(self.turns.get().wrapping_add(1));
+        let has_transfers = self.slots.borrow().in_use() > RECEIVES + self.messages.get();
+        let mut events = 0;
+        if has_transfers || turn.is_multiple_of(LOOKS_PER_OTHER) {
+            events += self.take_completions(Of::Transfers, handle)?;
+        }
+        if !has_transfers || turn.is_multiple_of(LOOKS_PER_OTHER) {
+            events += self.take_completions(Of::Arrivals, handle)?;
+        }
+        Ok(events)
+    }
+
     /// Handles completions. Returns the number of events.
     fn take_completions(&self, of: Of, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
         let (mut events, mut seen) = (0, 0);
@@ -275,13 +305,13 @@ impl Ofi {
             // SAFETY: this number of bytes has arrived in a buffer that is not posted again before this
             // function returns.
             let message = unsafe { std::slice::from_raw_parts(completion.data, completion.bytes) };
-            if let Some((from, header, payload)) = unpack(message, self.endpoint.domain.proof) {
-                if from >= self.n_pes {
-                    let what = format!("a message of {} bytes has arrived from PE {from}", message.len());
-                    return Err(FabricError::Foreign { pe: self.me, what });
-                }
-                handle(Event::Message { from, header, payload });
-                count = 1;
+            if let Some((from, kind, header, payload)) = unpack(message, self.endpoint.domain.proof) {
+                let outcome = self.deliver(kind, (from, header, payload), handle);
+                count = outcome.map_err(|why| {
+                    let what =
+                        format!("a message of {} bytes has arrived from PE {from}: {why}", message.len());
+                    FabricError::Foreign { pe: self.me, what }
+                })?;
             }
         }
         if completion.is_in_doubt {
@@ -291,6 +321,112 @@ impl Ofi {
             inbox.came_back(&self.endpoint, completion.slot)?;
         }
         Ok(count)
+    }
+
+    /// Delivers a message of a member of the job. Returns the number of events. An error describes a message
+    /// that no member sends.
+    fn deliver(
+        &self,
+        kind: MessageKind,
+        (from, header, payload): (Pe, u64, &[u8]),
+        handle: &mut dyn FnMut(Event<'_>),
+    ) -> Result<usize, String> {
+        if from >= self.n_pes {
+            return Err("there is no such PE".into());
+        }
+        match (kind, &self.deliveries) {
+            (CALLERS, _) => {
+                handle(Event::Message { from, header, payload });
+                Ok(1)
+            }
+            (PUT, Some(deliveries)) => deliveries.execute(&self.memory, (from, header, payload), handle),
+            (ACKNOWLEDGEMENT, Some(deliveries)) if payload.is_empty() => {
+                deliveries.take_count(from, header as u32, handle).map(|events| events.max(1))
+            }
+            _ => Err(format!("its kind is {kind}")),
+        }
+    }
+
+    /// Sends a message of `bytes` bytes, which `write` writes. An injected message is copied by libfabric,
+    /// and nothing reports that it has left.
+    fn post(&self, pe: Pe, bytes: usize, is_injected: bool, write: impl FnOnce(&mut [u8])) -> Status {
+        if is_injected && let Some(deliveries) = &self.deliveries {
+            let mut room = deliveries.room.borrow_mut();
+            write(&mut room[..bytes]);
+            // SAFETY: libfabric copies the message before the call returns.
+            return unsafe { self.post_from(pe, (room.as_ptr(), bytes), null_mut(), None) };
+        }
+        let taken = self.slots.borrow_mut().take_with_buffer(Kind::Message, pe, None);
+        let Some(slot) = taken else { return Status::Again };
+        let descriptor = self.slots.borrow().buffer_descriptor();
+        // SAFETY: the slot was just taken, and has a buffer of more bytes than a message, which it owns until
+        // the message has left.
+        let status = unsafe {
+            let buffer = slot.as_ref().room();
+            write(NonNull::slice_from_raw_parts(buffer, bytes).as_mut());
+            self.post_from(pe, (buffer.as_ptr(), bytes), descriptor, Some(slot))
+        };
+        self.messages.set(self.messages.get() + usize::from(status == Status::Pending));
+        status
+    }
+
+    /// Sends a message that was written. Without a slot it is injected.
+    ///
+    /// # Safety
+    /// The message is valid for reads until it has left, or if it is injected until this returns.
+    unsafe fn post_from(
+        &self,
+        pe: Pe,
+        (start, bytes): (*const u8, usize),
+        descriptor: *mut c_void,
+        slot: Option<NonNull<Slot>>,
+    ) -> Status {
+        let local = iovec { iov_base: start.cast_mut().cast(), iov_len: bytes };
+        let message = fi_msg {
+            msg_iov: &local,
+            desc: list_of(&descriptor),
+            iov_count: 1,
+            addr: self.peers.addresses[pe],
+            context: slot.map_or(null_mut(), |slot| slot.as_ptr().cast()),
+            data: 0,
+        };
+        let flags = if slot.is_some() { FI_COMPLETION | FI_TRANSMIT_COMPLETE } else { FI_INJECT };
+        // SAFETY: the endpoint is enabled; the caller guarantees the message, and the slot stays allocated.
+        let code = unsafe { fi_sendmsg(self.endpoint.ep.as_ptr(), &message, flags) };
+        self.status(code, slot, Kind::Message, pe)
+    }
+
+    /// Starts a put that is a message, with a signal if there is one.
+    ///
+    /// # Safety
+    /// As [`Provider::put_signal`].
+    unsafe fn put_by_message(&self, put: Put, signal: Option<Signal>) -> Status {
+        let deliveries = self.deliveries.as_ref().expect("only a put that may signal is sent as a message");
+        if !deliveries.has_room(put.completion) {
+            return Status::Again;
+        }
+        let (bytes, member) = (HEAD_BYTES + put.bytes, (self.endpoint.domain.proof, self.me));
+        let status = self.post(put.pe, bytes, bytes <= self.inject_bytes(), |room| {
+            // SAFETY: the caller has promised the source.
+            unsafe { deliveries.write_put(room, member, &put, signal) };
+        });
+        if status == Status::Pending {
+            deliveries.began(put.pe, put.completion);
+        }
+        status
+    }
+
+    /// Sends the messages that deliveries owe to peers, as far as libfabric takes them.
+    fn pay(&self, deliveries: &Deliveries) {
+        let member = (self.endpoint.domain.proof, self.me);
+        deliveries.pay(|pe, owed| {
+            let bytes = if owed == Owed::Flush { HEAD_BYTES } else { PREFIX_BYTES };
+            let status = self.post(pe, bytes, bytes <= self.inject_bytes(), |room| match owed {
+                Owed::Flush => deliveries.write_flush(room, member, pe),
+                _ => deliveries.write_count(room, member, pe),
+            });
+            status == Status::Pending
+        });
     }
 }
 
@@ -370,6 +506,10 @@ impl Provider for Ofi {
 
     unsafe fn put(&self, put: Put) -> Status {
         let Put { pe, target, source, bytes, completion } = put;
+        if completion == operation::Completion::Unreported {
+            // SAFETY: the caller's promises are the same.
+            return unsafe { self.put_by_message(put, None) };
+        }
         let token = completion.token();
         if bytes <= self.inject_bytes() {
             let slot = match token {
@@ -401,6 +541,22 @@ impl Provider for Ofi {
             buffer.copy_from_nonoverlapping(source, bytes);
             self.put_from(pe, (buffer, bytes), Some(slot), (target, 0), descriptor)
         }
+    }
+
+    fn signal_bytes(&self) -> Option<usize> {
+        self.deliveries.as_ref().map(|_| DATA_BYTES)
+    }
+
+    unsafe fn put_signal(&self, put: Put, signal: Signal) -> Status {
+        // SAFETY: the caller's promises are the same.
+        unsafe { self.put_by_message(put, Some(signal)) }
+    }
+
+    fn flush(&self) -> u64 {
+        let Some(deliveries) = &self.deliveries else { return 0 };
+        let count = deliveries.begin_flushes();
+        self.pay(deliveries);
+        count
     }
 
     unsafe fn get(&self, get: Get) -> Status {
@@ -495,31 +651,12 @@ impl Provider for Ofi {
             payload.len(),
             self.n_pes,
         );
-        let taken = self.slots.borrow_mut().take_with_buffer(Kind::Message, pe, None);
-        let Some(slot) = taken else { return Status::Again };
-        let descriptor = self.slots.borrow().buffer_descriptor();
-        // SAFETY: the slot was just taken, and has a buffer, which it owns until the message has left; the
-        // endpoint is enabled.
-        let code = unsafe {
-            let buffer = slot.as_ref().room();
-            let room = NonNull::slice_from_raw_parts(buffer, BUFFER_BYTES).as_mut();
-            let bytes = pack(room, (self.endpoint.domain.proof, self.me), header, payload);
-            let local = iovec { iov_base: buffer.as_ptr().cast(), iov_len: bytes };
-            let message = fi_msg {
-                msg_iov: &local,
-                desc: list_of(&descriptor),
-                iov_count: 1,
-                addr: self.peers.addresses[pe],
-                context: slot.as_ptr().cast(),
-                data: 0,
-            };
-            fi_sendmsg(self.endpoint.ep.as_ptr(), &message, FI_COMPLETION | FI_TRANSMIT_COMPLETE)
-        };
-        match self.status(code, Some(slot), Kind::Message, pe) {
-            Status::Pending => {
-                self.messages.set(self.messages.get() + 1);
-                Status::Done
-            }
+        let member = (self.endpoint.domain.proof, self.me);
+        let status = self.post(pe, PREFIX_BYTES + payload.len(), false, |room| {
+            pack(room, member, header, payload);
+        });
+        match status {
+            Status::Pending => Status::Done,
             other => other,
         }
     }
@@ -528,20 +665,9 @@ impl Provider for Ofi {
         if let Some(refusal) = self.refusal.borrow_mut().take() {
             return Err(refusal);
         }
-        if !self.endpoint.keeps_arrivals_apart() {
-            return self.take_completions(Of::Transfers, handle);
-        }
-        // Each read of a queue is a round of the provider's progress. The queue that the caller waits for is
-        // read each time, and the other rarely. Completions in the other free the slots of messages, and
-        // report that puts without a slot have failed.
-        let turn = self.turns.replace(self.turns.get().wrapping_add(1));
-        let has_transfers = self.slots.borrow().in_use() > RECEIVES + self.messages.get();
-        let mut events = 0;
-        if has_transfers || turn.is_multiple_of(LOOKS_PER_OTHER) {
-            events += self.take_completions(Of::Transfers, handle)?;
-        }
-        if !has_transfers || turn.is_multiple_of(LOOKS_PER_OTHER) {
-            events += self.take_completions(Of::Arrivals, handle)?;
+        let events = self.look(handle)?;
+        if let Some(deliveries) = self.deliveries.as_ref().filter(|all| all.is_due(events == 0)) {
+            self.pay(deliveries);
         }
         Ok(events)
     }
@@ -567,7 +693,10 @@ impl Provider for Ofi {
     }
 
     fn may_sleep(&self) -> bool {
-        self.endpoint.may_sleep()
+        if let Some(deliveries) = &self.deliveries {
+            self.pay(deliveries);
+        }
+        self.deliveries.as_ref().is_none_or(Deliveries::owes_nothing) && self.endpoint.may_sleep()
     }
 
     fn inject(&self, key: Key) -> Option<OfiInject> {
@@ -589,20 +718,28 @@ impl Provider for Ofi {
         let moved = self.fetched_in_vain.load(Ordering::Relaxed);
         // The counter may or may not include operations whose data have still to be copied to their targets.
         let landing = self.slots.borrow().landings() as u64;
-        Completions { puts: puts + moved, gets: gets.saturating_sub(moved + landing) }
+        let delivered = self.deliveries.as_ref().map_or(0, Deliveries::complete);
+        Completions { puts: puts + moved + delivered, gets: gets.saturating_sub(moved + landing) }
     }
 
     /// Reading a counter is a round of the provider's progress, so only a counter that lags behind is read.
     fn has_completed(&self, started: Completions) -> bool {
+        let delivered = match &self.deliveries {
+            // Their acknowledgements arrive in `progress`.
+            Some(deliveries) if deliveries.under_way() > 0 => return false,
+            Some(deliveries) => deliveries.complete(),
+            None => 0,
+        };
         let (moved, mut counted) = (self.fetched_in_vain.load(Ordering::Relaxed), self.counted.get());
-        if counted.puts + moved != started.puts {
+        let other_puts = moved + delivered;
+        if counted.puts + other_puts != started.puts {
             counted.puts = self.endpoint.count_puts();
         }
         if counted.gets != started.gets + moved {
             counted.gets = self.endpoint.count_gets();
         }
         self.counted.set(counted);
-        counted.puts + moved == started.puts
+        counted.puts + other_puts == started.puts
             && counted.gets == started.gets + moved
             && self.slots.borrow().landings() == 0
     }

@@ -240,6 +240,14 @@ impl Memory {
         self.exposed.iter().map(|(key, region)| (*key, region.reach()))
     }
 
+    /// The address of a range of a region that the peers may access. `None` if there is no such range.
+    pub(super) fn place(&self, key: Key, offset_bytes: u64, bytes: usize) -> Option<*mut u8> {
+        let (_, region) = self.exposed.iter().find(|(taken, _)| *taken == key)?;
+        let offset_bytes = usize::try_from(offset_bytes).ok()?;
+        let is_inside = bytes <= region.bytes && offset_bytes <= region.bytes - bytes;
+        is_inside.then(|| std::ptr::with_exposed_provenance_mut(region.start + offset_bytes))
+    }
+
     /// Whether transfers need no descriptors.
     pub(super) fn is_free(&self) -> bool {
         self.cache.is_none()

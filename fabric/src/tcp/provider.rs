@@ -232,8 +232,8 @@ impl Provider for Tcp {
         unsafe { self.start_put(put, None) }
     }
 
-    fn signals(&self) -> bool {
-        true
+    fn signal_bytes(&self) -> Option<usize> {
+        Some(TRANSFER_BYTES)
     }
 
     unsafe fn put_signal(&self, put: Put, signal: Signal) -> Status {
