@@ -1,11 +1,15 @@
 //! Endpoints that belong to no job, or to another one: they cannot access the memory of a job, and the job
-//! discards their messages, although the provider itself serves every endpoint.
+//! discards their messages, although the provider itself serves every endpoint. Members whose puts make no
+//! sense end the job.
 
 use crate::side::{Context, Options, Side, There, Told, descriptor};
 use libc::c_void;
 use pelago_fabric::ofi::sys::*;
 use pelago_fabric::ofi::{Choice, Ofi};
-use pelago_fabric::{Completion, Event, Key, Provider, Put, Remote, Secret, Status};
+use pelago_fabric::{
+    Atomic, AtomicKind, AtomicOp, Completion, Event, FabricError, Key, Provider, Put, Remote, Secret, Signal,
+    Status,
+};
 use pelago_fabric_testkit::fake_libfabric;
 use std::ptr::{NonNull, null_mut};
 
@@ -14,15 +18,22 @@ const KEY: Key = 0;
 /// hard to guess too.
 const CHOOSERS: [&str; 2] = ["plain", "like-cxi"];
 const PROVIDERS: [&str; 3] = ["plain", "like-verbs", "like-cxi"];
+/// The providers over which puts signal.
+const SIGNALLERS: [&str; 2] = ["like-verbs", "like-cxi"];
 /// The number of rounds of progress after which all possible events have occurred.
 const ROUNDS: usize = 1000;
 
 /// A job of two PEs; its members may access the memory of PE 0.
 fn job(provider: &str, memory: &mut [u64]) -> [Ofi; 2] {
+    job_of(provider, memory, 1)
+}
+
+/// The same, where PE 1 gives itself another number.
+fn job_of(provider: &str, memory: &mut [u64], number: usize) -> [Ofi; 2] {
     let secret = Secret::draw().unwrap();
     let (library, providers) = (Some(fake_libfabric::install().path().to_owned()), vec![provider.to_owned()]);
     let choice = Choice { library, providers, ..Choice::default() };
-    let mut job = [0, 1].map(|me| Ofi::open(me, 2, &choice, secret).unwrap());
+    let mut job = [0, number].map(|me| Ofi::open(me, 2, &choice, secret).unwrap());
     let addresses = job.each_ref().map(|endpoint| endpoint.address().unwrap());
     job.iter_mut().for_each(|endpoint| endpoint.connect(&mut |pe| Ok(addresses[pe].clone())).unwrap());
     let start = NonNull::new(memory.as_mut_ptr().cast()).unwrap();
@@ -157,10 +168,84 @@ fn the_members_of_another_job_reach_nothing() {
         });
         assert!(failed.is_some(), "{provider}: waited in vain for the error of a put with a wrong key");
         assert_eq!(other[1].send(0, 5, b"a stranger's"), Status::Done);
+        if SIGNALLERS.contains(&provider) {
+            put_signal(&other[1], target, target, AtomicKind::U64);
+        }
         (0..ROUNDS).for_each(|_| drop(other[1].progress(&mut |_| ())));
         assert!(heard(&job).is_empty());
         assert!(memory.iter().all(|&word| word == 7), "{provider}: {memory:?}");
         assert_members_talk(&job);
+    }
+}
+
+/// Starts a put of 16 bytes to PE 0 with a signal. PE 0 executes it, without a check by the sender.
+fn put_signal(from: &Ofi, target: Remote, word: Remote, kind: AtomicKind) {
+    let source = [9_u64; 2];
+    let atomic = Atomic { kind, op: AtomicOp::Set, operand: 9, compare: 0 };
+    let (start, completion) = (source.as_ptr().cast(), Completion::Unreported);
+    let put = Put { pe: 0, target, source: start, bytes: size_of_val(&source), completion };
+    // SAFETY: the source of so short a put is read during the call; PE 0 checks the places.
+    assert_eq!(unsafe { from.put_signal(put, Signal { word, atomic }) }, Status::Pending);
+}
+
+fn at(offset_bytes: usize) -> Remote {
+    Remote { key: KEY, offset_bytes }
+}
+
+/// The error that PE 0 reports.
+fn error(job: &[Ofi; 2]) -> String {
+    let error = (0..ROUNDS).find_map(|_| {
+        job[1].progress(&mut |_| ()).unwrap();
+        job[0].progress(&mut |event| panic!("{event:?}")).err()
+    });
+    let error = error.expect("a put that no member sends is an error");
+    assert!(matches!(error, FabricError::Foreign { pe: 0, .. }), "{error}");
+    error.to_string()
+}
+
+/// The provider does not check these puts, as they are messages, so the target does.
+#[test]
+fn a_put_with_a_signal_reaches_nothing_outside_a_region() {
+    const BYTES: usize = 64 * 8;
+    let (inside, word) = (at(BYTES - 16), at(0));
+    let other_key = |remote| Remote { key: KEY + 1, ..remote };
+    let cases = [
+        (at(BYTES - 15), word, AtomicKind::U64, "16 bytes at offset 497 of key 0"),
+        (at(BYTES), word, AtomicKind::U64, "16 bytes at offset 512 of key 0"),
+        (at(usize::MAX - 7), word, AtomicKind::U64, "16 bytes at offset 18446744073709551608 of key 0"),
+        (other_key(inside), word, AtomicKind::U64, "16 bytes at offset 496 of key 1"),
+        (inside, at(BYTES - 4), AtomicKind::U64, "8 bytes at offset 508 of key 0"),
+        (inside, at(BYTES), AtomicKind::U8, "1 bytes at offset 512 of key 0"),
+        (inside, at(usize::MAX), AtomicKind::U32, "4 bytes at offset 18446744073709551615 of key 0"),
+        (inside, other_key(word), AtomicKind::U64, "8 bytes at offset 0 of key 1"),
+        (inside, at(4), AtomicKind::U64, "a signal at offset 4, which is not aligned"),
+        (inside, at(1), AtomicKind::I16, "a signal at offset 1, which is not aligned"),
+    ];
+    for provider in SIGNALLERS {
+        for (target, word, kind, words) in cases {
+            let mut memory = vec![7_u64; 64];
+            let job = job(provider, &mut memory);
+            put_signal(&job[1], target, word, kind);
+            let error = error(&job);
+            assert!(error.contains(words) && error.contains("from PE 1"), "{provider}: {error}");
+            assert!(memory.iter().all(|&word| word == 7), "{provider}, {words}: {memory:?}");
+        }
+        let mut memory = vec![7_u64; 64];
+        let job = job(provider, &mut memory);
+        put_signal(&job[1], inside, word, AtomicKind::U64);
+        assert!(heard(&job).is_empty());
+        assert!([0, 62, 63].map(|i| memory[i]) == [9; 3] && memory[1..62].iter().all(|&word| word == 7));
+    }
+}
+
+#[test]
+fn a_put_of_a_pe_that_does_not_exist_is_an_error() {
+    for provider in SIGNALLERS {
+        let mut memory = vec![7_u64; 64];
+        let job = job_of(provider, &mut memory, 2);
+        put_signal(&job[1], at(8), at(0), AtomicKind::U64);
+        assert!(error(&job).contains("from PE 2: there is no such PE"));
+        assert!(memory.iter().all(|&word| word == 7), "{provider}: {memory:?}");
     }
 }
 

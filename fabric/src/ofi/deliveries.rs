@@ -330,3 +330,152 @@ impl Deliveries {
         Ok(events)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::amo::{AtomicKind, AtomicOp};
+    use proptest::prelude::*;
+
+    const MEMBER: (u64, Pe) = (77, 1);
+
+    fn remote(key: Key, offset_bytes: usize) -> Remote {
+        Remote { key, offset_bytes }
+    }
+
+    /// A put as it is on the wire, without the proof and the sender: its header and its payload.
+    fn written(deliveries: &Deliveries, put: &Put, signal: Option<Signal>) -> (u64, Vec<u8>) {
+        let mut room = vec![0xEE; HEAD_BYTES + put.bytes];
+        // SAFETY: tests give sources of this many bytes.
+        unsafe { deliveries.write_put(&mut room, MEMBER, put, signal) };
+        let (from, kind, header, payload) = super::super::message::unpack(&room, MEMBER.0).unwrap();
+        assert_eq!((from, kind), (MEMBER.1, PUT));
+        (header, payload.to_vec())
+    }
+
+    fn empty_put(completion: Completion) -> Put {
+        Put { pe: 0, target: remote(0, 0), source: std::ptr::dangling(), bytes: 0, completion }
+    }
+
+    fn take(deliveries: &Deliveries, executed: u32) -> Result<Vec<Token>, String> {
+        let mut done = Vec::new();
+        let mut handle = |event: Event<'_>| match event {
+            Event::Done(token) => done.push(token),
+            event => panic!("{event:?}"),
+        };
+        let events = deliveries.take_count(0, executed, &mut handle)?;
+        assert_eq!(events, done.len());
+        Ok(done)
+    }
+
+    proptest! {
+        #[test]
+        fn puts_are_read_as_they_were_written(
+            data in proptest::collection::vec(any::<u8>(), 0..300), keys: [Key; 2], offsets: [usize; 2],
+            operand: u64, is_signal: bool, is_unreported: bool,
+        ) {
+            let completion = if is_unreported { Completion::Unreported } else { Completion::Counted };
+            let target = remote(keys[0], offsets[0]);
+            let put = Put { pe: 0, target, source: data.as_ptr(), bytes: data.len(), completion };
+            let atomic = Atomic { kind: AtomicKind::I32, op: AtomicOp::Add, operand, compare: 0 };
+            let word = remote(keys[1], offsets[1]);
+            let signal = is_signal.then_some(Signal { word, atomic });
+            let (header, payload) = written(&Deliveries::new(1), &put, signal);
+            let place = |remote: Remote| (remote.key, remote.offset_bytes as u64);
+            let arrived = Arrived {
+                executed: 0,
+                is_acknowledged: !is_unreported,
+                target: place(target),
+                word: place(if is_signal { word } else { target }),
+                atomic: signal.map(|signal| signal.atomic),
+                data: &data,
+            };
+            prop_assert_eq!(Arrived::unpack(header, &payload), Some(arrived));
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_put_is_refused() {
+        let (header, payload) = written(&Deliveries::new(1), &empty_put(Completion::Counted), None);
+        assert!(Arrived::unpack(header, &payload).is_some());
+        assert!(Arrived::unpack(header, &payload[1..]).is_none(), "too short");
+        assert!(Arrived::unpack(header, &[]).is_none(), "too short");
+        assert!(Arrived::unpack(header + (1 << 48), &payload).is_none(), "neither acknowledged nor not");
+        for code in [0x0B00, 0x0013, 0x0806, 0xFFFE] {
+            let header = header & !(0xFFFF << 32) | code << 32;
+            assert!(Arrived::unpack(header, &payload).is_none(), "there is no atomic {code:#x}");
+        }
+    }
+
+    #[test]
+    fn tokens_come_back_in_order_and_a_count_that_is_too_high_is_refused() {
+        let deliveries = Deliveries::new(1);
+        // The counts wrap around.
+        let peer = &deliveries.peers[0];
+        (peer.started.set(u32::MAX - 2), peer.complete.set(u32::MAX - 2));
+        for token in [5, 6, 7] {
+            deliveries.began(0, Completion::Tracked(token));
+            deliveries.began(0, Completion::Counted);
+            deliveries.began(0, Completion::Unreported);
+        }
+        assert!(take(&deliveries, 4).is_err() && take(&deliveries, u32::MAX - 3).is_err());
+        assert_eq!((deliveries.under_way(), deliveries.complete()), (6, 0));
+        assert_eq!(take(&deliveries, u32::MAX - 2), Ok(vec![]));
+        assert_eq!(take(&deliveries, u32::MAX - 1), Ok(vec![5]));
+        assert!(take(&deliveries, u32::MAX - 2).is_err(), "it was higher");
+        assert_eq!(take(&deliveries, 2), Ok(vec![6, 7]));
+        assert_eq!((deliveries.under_way(), deliveries.complete()), (1, 5));
+        assert_eq!(take(&deliveries, 3), Ok(vec![]));
+        assert_eq!((deliveries.under_way(), deliveries.complete()), (0, 6));
+    }
+
+    #[test]
+    fn acknowledged_puts_are_bounded() {
+        let deliveries = Deliveries::new(2);
+        for i in 0..UNDER_WAY_MAX {
+            assert!(deliveries.has_room(Completion::Counted));
+            deliveries.began(i as Pe % 2, Completion::Counted);
+        }
+        assert!(!deliveries.has_room(Completion::Counted) && !deliveries.has_room(Completion::Tracked(1)));
+        assert!(deliveries.has_room(Completion::Unreported));
+        assert_eq!(take(&deliveries, 1), Ok(vec![]));
+        assert!(deliveries.has_room(Completion::Counted));
+    }
+
+    #[test]
+    fn a_flush_that_could_not_be_sent_is_sent_later_and_once() {
+        let deliveries = Deliveries::new(2);
+        assert_eq!(deliveries.begin_flushes(), 0);
+        deliveries.began(1, Completion::Unreported);
+        assert_eq!(deliveries.begin_flushes(), 1);
+        deliveries.pay(|pe, owed| {
+            assert_eq!((pe, owed), (1, Owed::Flush));
+            false
+        });
+        deliveries.began(1, Completion::Unreported);
+        assert_eq!((deliveries.begin_flushes(), deliveries.under_way()), (0, 1), "that flush is for both");
+        assert!(deliveries.is_due(true) && !deliveries.owes_nothing());
+        deliveries.pay(|_, owed| owed == Owed::Flush);
+        assert!(deliveries.owes_nothing() && !deliveries.is_due(true));
+        assert_eq!(deliveries.begin_flushes(), 0);
+    }
+
+    #[test]
+    fn a_count_waits_for_a_put_but_not_for_long() {
+        let deliveries = Deliveries::new(1);
+        let executed = |count: u32| {
+            deliveries.peers[0].executed.set(count);
+            deliveries.owe(0);
+        };
+        executed(1);
+        assert!((1..ROUNDS_MAX).all(|_| !deliveries.is_due(false)) && deliveries.is_due(false));
+        deliveries.pay(|pe, owed| (pe, owed) == (0, Owed::Count));
+        assert!(deliveries.owes_nothing());
+        executed(2);
+        let (header, _) = written(&deliveries, &empty_put(Completion::Unreported), None);
+        assert_eq!(header as u32, 2, "a put contains the count");
+        deliveries.began(0, Completion::Unreported);
+        deliveries.pay(|_, owed| panic!("{owed:?} is owed"));
+        assert!(deliveries.owes_nothing());
+    }
+}

@@ -41,7 +41,7 @@ impl Request {
         let (target, net) =
             (RemoteAddress { operation: self.operation, pe, offset_bytes }, world.net_endpoint());
         if let Some(mark) = mark
-            && net.signals(bytes)
+            && (net.signals(bytes) || net.signals(0) && net.keeps_messages_behind_puts())
         {
             // SAFETY: the range lies in the other's region; the source stays until the operation is over.
             unsafe { self.put_marked(world, engine, (target, from, bytes), to, mark) };
@@ -60,7 +60,8 @@ impl Request {
         true
     }
 
-    /// Starts a put over a network whose puts signal, and its mark with it.
+    /// Starts a put over a network whose puts signal, and its mark with it, or right behind it if the put is
+    /// too long to signal: the mark is a message then.
     ///
     /// # Safety
     /// The range lies in the other's region. The source is kept until the operation is over.
@@ -77,9 +78,13 @@ impl Request {
         let (put, signal) = ((target, from, bytes), (word, SignalOp::Set(mark.word).atomic()));
         // SAFETY: the caller's promises are the same, and the word lies in the other's block, aligned.
         unsafe {
-            match net.injects(bytes) {
-                true => net.put_message_signal(world, put, signal),
-                false => net.put_signal(world, put, signal, Some(&self.sources(world))),
+            match (net.signals(bytes), net.injects(bytes)) {
+                (true, true) => net.put_message_signal(world, put, signal),
+                (true, false) => net.put_signal(world, put, signal, Some(&self.sources(world))),
+                (false, _) => {
+                    net.put(world, target, from, bytes, Some(&self.sources(world)));
+                    self.write_mark(world, engine, to, mark);
+                }
             }
         }
     }
