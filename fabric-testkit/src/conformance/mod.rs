@@ -39,8 +39,8 @@
 //! Some features are optional. A provider reports whether it executes atomics ([`Provider::executes`]),
 //! supports signals ([`Provider::signal_bytes`]), and keeps messages behind puts
 //! ([`Provider::keeps_messages_behind_puts`]); the rules of features that it does not have pass. The harness
-//! declares whether the provider injects, signals and has a wait descriptor, so that a provider cannot lose these
-//! features unnoticed.
+//! declares whether the provider injects, signals and has a wait descriptor, so that a provider cannot lose
+//! these features unnoticed.
 
 mod atomics;
 mod events;

@@ -412,7 +412,8 @@ mod tests {
         let deliveries = Deliveries::new(1);
         // The counts wrap around.
         let peer = &deliveries.peers[0];
-        (peer.started.set(u32::MAX - 2), peer.complete.set(u32::MAX - 2));
+        peer.started.set(u32::MAX - 2);
+        peer.complete.set(u32::MAX - 2);
         for token in [5, 6, 7] {
             deliveries.began(0, Completion::Tracked(token));
             deliveries.began(0, Completion::Counted);
