@@ -46,7 +46,9 @@ pub(super) fn exchange(
     let round = lane.transposition;
     for first in (0..round.units()).step_by(window) {
         let mut buffers = staging.chunks_exact_mut(round.unit_len()).take(window);
-        carrier.carry(lane, &mut |send| {
+        let each = round.steps() / round.units();
+        let steps = first * each..round.units().min(first.saturating_add(window)) * each;
+        carrier.carry(lane, steps, &mut |send| {
             for (unit, buffer) in (first..round.units()).zip(&mut buffers) {
                 for plane in unit * round.unit_planes()..(unit + 1) * round.unit_planes() {
                     producer.turn(plane, buffer);

@@ -68,7 +68,7 @@ const NAME: &str = "ft";
         pelago run -n 2 ft --class W --variant all    all variants, and a table that compares them\n  \
         pelago run -n 4 ft --grid 2x2 --variant all   the 2-D variants on two rows of two PEs\n  \
         pelago run -n 8 ft --variant packed-slabs     2-D, on the most nearly square process grid\n  \
-        pelago run -n 4 ft --grid auto --transport all    puts beside all-to-all operations\n  \
+        pelago run -n 4 ft --grid auto --transport all    puts, messages and all-to-all operations\n  \
         pelago run -n 2 ft --class B --json      one JSON object a run, for programs\n  \
         pelago run -n 2 --bind ft --transform 256x256x128    one 3D FFT, timed alone"
 )]
@@ -85,8 +85,8 @@ struct Args {
     /// one, as packed-slabs does by default
     #[arg(long, value_name = "TYxTZ|auto", value_parser = GridChoice::from_name)]
     grid: Option<GridChoice>,
-    /// The operations that move the data: one-sided, non-blocking puts; collectives, non-blocking all-to-all
-    /// operations of teams; all runs and compares them
+    /// The operations that move the data: one-sided, non-blocking puts; two-sided, messages; collectives,
+    /// non-blocking all-to-all operations of teams; all runs and compares them
     #[arg(long, default_value = "one-sided", value_parser = Choice::<Transport>::from_name)]
     transport: Choice<Transport>,
     /// Instead of solving, time one forward 3D FFT of this grid, and check it against the definition
@@ -213,8 +213,8 @@ mod tests {
             args.runs().map(|runs| (args.grid(), runs.into_iter().map(names).collect::<Vec<_>>().join(", ")))
         };
         let grid = Some(GridChoice::Given(Grid { ty: 2, tz: 4 }));
-        let all_of_grid =
-            "packed-slabs one-sided, packed-slabs collectives, slabs one-sided, slabs collectives";
+        let all_of_grid = "packed-slabs one-sided, packed-slabs two-sided, packed-slabs collectives, \
+                           slabs one-sided, slabs two-sided, slabs collectives";
         for (args, choice, names) in [
             (&[][..], None, "slabs one-sided"),
             (&["--variant", "all"], None, "exchange one-sided, slabs one-sided, pencils one-sided"),
@@ -236,7 +236,7 @@ mod tests {
             (&["--variant", "slabbs"], "the variants are exchange, slabs, pencils, packed-slabs, all"),
             (
                 &["--transport", "onesided"],
-                "the transports are one-sided, collectives, all; did you mean one-sided",
+                "the transports are one-sided, two-sided, collectives, all; did you mean one-sided",
             ),
             (&["--grid", "2"], "two numbers of PEs from 1 to 65536 as 2x4, or auto"),
             (&["--grid", "0x2"], "two numbers of PEs from 1 to 65536 as 2x4, or auto"),

@@ -239,7 +239,7 @@ fn wrong_process_grids_are_refused_once_with_a_remedy() {
             "leave --grid out, or take --variant packed-slabs or slabs",
         ),
         (&["--grid", "2"], "a process grid is TYxTZ, two numbers of PEs from 1 to 65536 as 2x4, or auto"),
-        (&["--transport", "sockets"], "the transports are one-sided, collectives, all"),
+        (&["--transport", "sockets"], "the transports are one-sided, two-sided, collectives, all"),
     ] {
         let ended = run(&[&["run", "-n", "3", "ft"], options].concat());
         assert_eq!((ended.status, ended.stdout.as_str()), (2, ""), "{options:?}");

@@ -13,7 +13,7 @@
 
 use super::ring::Cell;
 #[cfg(not(loom))]
-use crate::copy;
+use crate::copy::{self, transfer as copy_bytes};
 use crate::sync::{AtomicU64, CacheLine, Ordering};
 use std::fmt;
 
@@ -135,11 +135,7 @@ impl<'a> Payload<'a> {
         if self.data.is_null() {
             // SAFETY: the caller guarantees the target and the range, and the words hold the payload.
             unsafe {
-                let source = self.words.as_ptr().cast::<u8>().add(skipped);
-                match bytes {
-                    8 => target.cast::<u64>().write_unaligned(source.cast::<u64>().read_unaligned()),
-                    _ => target.copy_from_nonoverlapping(source, bytes),
-                }
+                copy_bytes(target, self.words.as_ptr().cast::<u8>().add(skipped), bytes);
             }
             return;
         }
@@ -159,6 +155,16 @@ impl<'a> Payload<'a> {
         unsafe { self.copy_to(words.as_mut_ptr().cast(), 0, self.bytes.min(8 * N)) };
         words
     }
+}
+
+/// Copies bytes; under loom no other thread accesses them.
+///
+/// # Safety
+/// Both ends are valid, and do not overlap.
+#[cfg(loom)]
+unsafe fn copy_bytes(target: *mut u8, source: *const u8, bytes: usize) {
+    // SAFETY: the caller guarantees both ends.
+    unsafe { target.copy_from_nonoverlapping(source, bytes) };
 }
 
 /// Where a payload of `bytes` bytes lies if `taken` bytes of the area were taken before, and the bytes that
@@ -261,10 +267,7 @@ impl<'m> Producer<'m> {
             // SAFETY: the caller guarantees the source; head and tail fit in the words.
             unsafe {
                 let into = payload.as_mut_ptr().add(head.len()).cast::<u8>();
-                match bytes {
-                    8 => into.cast::<u64>().write_unaligned(tail.cast::<u64>().read_unaligned()),
-                    _ => into.copy_from_nonoverlapping(tail, bytes),
-                }
+                copy_bytes(into, tail, bytes);
             }
             for (place, word) in cell[FIRST_PAYLOAD_WORD..].iter().zip(payload).take(total.div_ceil(8)) {
                 place.store(word, Ordering::Relaxed);

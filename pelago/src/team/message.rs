@@ -3,13 +3,14 @@
 use crate::array::messages::{Entry, Messages};
 use crate::array::nb::Scope;
 use crate::team::Team;
+use crate::team::span::Span;
 use crate::world::World;
 use pelago_core::base::element::Element;
 use pelago_core::base::error::{ErrorKind, Result};
 use pelago_core::coll::schedule::Rank;
 use pelago_core::msg::envelope::{Context, Tag};
 use pelago_core::msg::operation::{Address, Matched, Mode, Started};
-use pelago_core::msg::request::Status;
+use pelago_core::msg::request::{RequestId, Status};
 
 /// Any source, or any tag, of a receive or a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -470,8 +471,35 @@ impl<'scope> Scope<'scope, '_> {
         let bytes = (data.as_ptr().cast(), size_of_val(data));
         // SAFETY: the source is borrowed until the scope has completed all its operations.
         let id = unsafe { self.world().core().start_send(address, bytes, mode) }?;
+        Ok(self.sending(id))
+    }
+
+    fn sending(&'scope self, id: Option<RequestId>) -> Send<'scope> {
         let entry = |id| Handle::new(self.world(), self.messages(), Entry::Open(id, usize::MAX));
-        Ok(Send(id.map(entry)))
+        Send(id.map(entry))
+    }
+
+    /// Starts a send of this PE's part of a span, as [`Team::send`]. A receiver on the same node copies a long
+    /// one directly from there.
+    ///
+    /// # Errors
+    /// As [`send`](Scope::send), and if the array is in an exclusive phase.
+    #[track_caller]
+    pub fn send_span<T: Element>(
+        &'scope self,
+        team: &Team<'_>,
+        to: Rank,
+        tag: Tag,
+        span: impl Into<Span<'scope, T>>,
+    ) -> Result<Send<'scope>> {
+        let (operation, span) = ("send_span", span.into());
+        self.check_team(operation, team)?;
+        span.check_open(operation)?;
+        let address = team.address(operation, to, tag)?;
+        let bytes = (span.own().cast_const().cast(), span.len() * size_of::<T>());
+        // SAFETY: the array is borrowed until the scope has completed all its operations.
+        let id = unsafe { self.world().core().start_send(address, bytes, Mode::Standard) }?;
+        Ok(self.sending(id))
     }
 
     /// Starts a receive, as [`Team::receive`]. The target is in use until the scope ends. The outcome is that
@@ -503,13 +531,57 @@ impl<'scope> Scope<'scope, '_> {
         tag: impl Into<TagPattern>,
         into: &'scope mut [T],
     ) -> Result<Receive<'scope>> {
-        self.check_team("receive", team)?;
-        let pattern = team.pattern("receive", from.into(), tag.into())?;
-        let room = size_of_val(into);
+        let place = (into.as_mut_ptr().cast(), size_of_val(into));
         // SAFETY: the target is borrowed until the scope has completed all its operations, and takes any
         // bytes.
-        let started = unsafe { self.world().core().start_receive(pattern, (into.as_mut_ptr().cast(), room)) };
-        let entry = match started {
+        unsafe { self.start_receive(team, ("receive", from.into(), tag.into()), place) }
+    }
+
+    /// Starts a receive into this PE's part of a span, as [`receive`](Scope::receive).
+    ///
+    /// ```
+    /// # pelago::spmd(2, |world| -> pelago::Result<()> {
+    /// let (team, other) = (world.team(), 1 - world.my_pe());
+    /// let array = world.alloc_zeroed::<u64>(4)?;
+    /// array.local().set(0, world.my_pe() as u64 + 5);
+    /// world.scope(|scope| -> pelago::Result<()> {
+    ///     scope.receive_span(&team, other, 0, array.span(2..3))?;
+    ///     scope.send_span(&team, other, 0, array.span(0..1)).map(drop)
+    /// })?;
+    /// assert_eq!(array.local().get(2), other as u64 + 5);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`receive`](Scope::receive), and if the array is in an exclusive phase.
+    #[track_caller]
+    pub fn receive_span<T: Element>(
+        &'scope self,
+        team: &'scope Team<'_>,
+        from: impl Into<Source>,
+        tag: impl Into<TagPattern>,
+        span: impl Into<Span<'scope, T>>,
+    ) -> Result<Receive<'scope>> {
+        let (operation, span) = ("receive_span", span.into());
+        span.check_open(operation)?;
+        let place = (span.own().cast(), span.len() * size_of::<T>());
+        // SAFETY: the array is borrowed until the scope has completed all its operations.
+        unsafe { self.start_receive(team, (operation, from.into(), tag.into()), place) }
+    }
+
+    /// # Safety
+    /// The place is valid for writes until the scope has completed all its operations.
+    #[track_caller]
+    unsafe fn start_receive(
+        &'scope self,
+        team: &'scope Team<'_>,
+        (operation, from, tag): (&'static str, Source, TagPattern),
+        (start, room): (*mut u8, usize),
+    ) -> Result<Receive<'scope>> {
+        self.check_team(operation, team)?;
+        let pattern = team.pattern(operation, from, tag)?;
+        // SAFETY: the caller guarantees the place.
+        let entry = match unsafe { self.world().core().start_receive(pattern, (start, room)) } {
             Started::Done(status) if status.bytes <= room => Entry::Done(status),
             Started::Done(status) => Entry::TooLong(status, room),
             Started::Pending(id) => Entry::Open(id, room),

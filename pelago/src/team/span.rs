@@ -4,6 +4,7 @@ use crate::array::symmetric::Symmetric;
 use crate::array::view::View;
 use crate::world::World;
 use pelago_core::base::element::Element;
+use pelago_core::base::error::{ErrorKind, Result};
 use pelago_core::coll::block::STAGING_SLOT_BYTES;
 use pelago_core::coll::operand::Operand;
 use pelago_core::coll::teams::Teams;
@@ -67,8 +68,15 @@ impl<'a, T: Element> Span<'a, T> {
         unsafe { self.view.place.own().element(self.start) }
     }
 
-    /// The same without the type of its elements.
-    /// The world of the array, and these elements.
+    /// Refuses elements of an array that is in an exclusive phase.
+    pub(super) fn check_open(&self, operation: &'static str) -> Result<()> {
+        match self.view.is_closed() {
+            false => Ok(()),
+            true => Err(ErrorKind::ArrayClosed { me: self.view.world().my_pe(), operation }.into()),
+        }
+    }
+
+    /// The world of the array, and these elements without their type.
     pub(super) fn with_world(self) -> (&'a World, Operand<'a>) {
         (self.view.world(), self.operand())
     }

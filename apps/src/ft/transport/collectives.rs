@@ -4,6 +4,8 @@
 //! al., "Scaling Communication-Intensive Applications on BlueGene/P Using One-Sided Communication and
 //! Overlap", algorithm 1.
 
+use std::ops::Range;
+
 use num_complex::Complex64;
 use pelago::prelude::*;
 use pelago::{Request, Result, Team};
@@ -58,6 +60,7 @@ impl Carrier for Collectives<'_> {
     fn carry<'s>(
         &self,
         lane: &Lane<'_, '_>,
+        _: Range<usize>,
         produce: &mut dyn FnMut(&mut Send<'_, 's>) -> Result<()>,
     ) -> Result<()> {
         let (round, world, outbox) = (lane.transposition, self.outbox.world(), self.outbox.local());

@@ -3,6 +3,7 @@
 //! when a piece is sent, and where it arrives does not depend on the transport.
 
 use std::cell::Cell;
+use std::ops::Range;
 
 use num_complex::Complex64;
 use pelago::Result;
@@ -16,23 +17,27 @@ use crate::choice::Named;
 
 mod collectives;
 mod one_sided;
+mod two_sided;
 
 /// The operations by which pieces move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transport {
     /// Non-blocking puts.
     OneSided,
+    /// Non-blocking sends, and receives that are posted before them.
+    TwoSided,
     /// Non-blocking all-to-all operations of the team.
     Collectives,
 }
 
 impl Named for Transport {
     const NOUN: &str = "transport";
-    const ALL: &[Transport] = &[Transport::OneSided, Transport::Collectives];
+    const ALL: &[Transport] = &[Transport::OneSided, Transport::TwoSided, Transport::Collectives];
 
     fn name(self) -> &'static str {
         match self {
             Transport::OneSided => "one-sided",
+            Transport::TwoSided => "two-sided",
             Transport::Collectives => "collectives",
         }
     }
@@ -50,6 +55,7 @@ impl Transport {
     ) -> Result<Box<dyn Carrier + 'w>> {
         Ok(match self {
             Transport::OneSided => Box::new(one_sided::OneSided::new(inbox)),
+            Transport::TwoSided => Box::new(two_sided::TwoSided::new(inbox)),
             Transport::Collectives => Box::new(collectives::Collectives::new(layout, inbox)?),
         })
     }
@@ -57,7 +63,7 @@ impl Transport {
     /// The number of buffers as large as a field that it has in the symmetric heap, besides the inboxes.
     pub(super) fn outboxes(self) -> u64 {
         match self {
-            Transport::OneSided => 0,
+            Transport::OneSided | Transport::TwoSided => 0,
             Transport::Collectives => 1,
         }
     }
@@ -85,7 +91,8 @@ pub(super) type Send<'a, 's> = dyn FnMut(Message, &'s [Complex64]) -> Result<()>
 
 /// A transport of one PE.
 pub(super) trait Carrier {
-    /// Calls `produce` with the function that sends pieces, which does not wait for their arrival, and waits.
+    /// Calls `produce` with the function that sends the pieces of these steps, which does not wait for their
+    /// arrival, and waits.
     /// On return this PE's pieces have arrived, or will have arrived when all PEs have passed a barrier.
     ///
     /// # Errors
@@ -93,6 +100,7 @@ pub(super) trait Carrier {
     fn carry<'s>(
         &self,
         lane: &Lane<'_, '_>,
+        steps: Range<usize>,
         produce: &mut dyn FnMut(&mut Send<'_, 's>) -> Result<()>,
     ) -> Result<()>;
 

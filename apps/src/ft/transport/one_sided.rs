@@ -2,6 +2,8 @@
 //! flight are not changed before they have arrived; the scope guarantees this. Source: Bell, Bonachea,
 //! Nishtala, Yelick, "Optimizing Bandwidth Limited Problems Using One-Sided Communication and Overlap".
 
+use std::ops::Range;
+
 use num_complex::Complex64;
 use pelago::Result;
 use pelago::prelude::*;
@@ -29,6 +31,7 @@ impl Carrier for OneSided<'_> {
     fn carry<'s>(
         &self,
         lane: &Lane<'_, '_>,
+        _: Range<usize>,
         produce: &mut dyn FnMut(&mut Send<'_, 's>) -> Result<()>,
     ) -> Result<()> {
         self.world.scope(|scope| {
