@@ -479,8 +479,8 @@ impl<'scope> Scope<'scope, '_> {
         Send(id.map(entry))
     }
 
-    /// Starts a send of this PE's part of a span, as [`Team::send`]. A receiver on the same node copies a long
-    /// one directly from there.
+    /// Starts a send of this PE's part of a span, as [`Team::send`]. A receiver on the same node copies a
+    /// long one directly from there.
     ///
     /// # Errors
     /// As [`send`](Scope::send), and if the array is in an exclusive phase.

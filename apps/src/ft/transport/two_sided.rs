@@ -1,7 +1,7 @@
-//! Messages: each piece is sent to its PE, which has posted the receives of these pieces before.
-//! Invariant: a piece is not changed before its message has left, and has come into the inbox when `carry`
-//! returns; the scope guarantees both. Source: Bell, Bonachea, Nishtala, Yelick, "Optimizing Bandwidth Limited
-//! Problems Using One-Sided Communication and Overlap", section 5.
+//! Messages: each piece is sent to its PE, which has posted the receives of these pieces before. Invariant: a
+//! piece is not changed before its message has left, and has come into the inbox when `carry` returns; the
+//! scope guarantees both. Source: Bell, Bonachea, Nishtala, Yelick, "Optimizing Bandwidth Limited Problems
+//! Using One-Sided Communication and Overlap", section 5.
 
 use std::ops::Range;
 
