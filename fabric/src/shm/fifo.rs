@@ -135,7 +135,13 @@ impl<'a> Payload<'a> {
         if self.data.is_null() {
             // SAFETY: the caller guarantees the target and the range, and the words hold the payload.
             unsafe {
-                copy_bytes(target, self.words.as_ptr().cast::<u8>().add(skipped), bytes);
+                match bytes {
+                    #[cfg(not(loom))]
+                    8 if skipped == 0 && (target as usize).is_multiple_of(8) => {
+                        copy::store(target.cast::<u64>(), self.words[0]);
+                    }
+                    _ => copy_bytes(target, self.words.as_ptr().cast::<u8>().add(skipped), bytes),
+                }
             }
             return;
         }
@@ -267,7 +273,13 @@ impl<'m> Producer<'m> {
             // SAFETY: the caller guarantees the source; head and tail fit in the words.
             unsafe {
                 let into = payload.as_mut_ptr().add(head.len()).cast::<u8>();
-                copy_bytes(into, tail, bytes);
+                match bytes {
+                    #[cfg(not(loom))]
+                    8 if (tail as usize).is_multiple_of(8) => {
+                        into.cast::<u64>().write_unaligned(copy::load(tail.cast::<u64>()));
+                    }
+                    _ => copy_bytes(into, tail, bytes),
+                }
             }
             for (place, word) in cell[FIRST_PAYLOAD_WORD..].iter().zip(payload).take(total.div_ceil(8)) {
                 place.store(word, Ordering::Relaxed);
