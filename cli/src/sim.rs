@@ -15,9 +15,9 @@ use crate::app;
 ///
 /// The PEs are threads of this process, and one runs at a time. Virtual time passes by communication,
 /// according to the LogGP model (latency, overhead, gap, bandwidth), and by the computation that the
-/// application accounts for: ft does (--simulated-gflops); in the others computation takes no time. Times are
-/// those of this network, the same on every run and machine. The exception is perf, which uses the clock of
-/// this machine and so measures the simulation itself.
+/// application accounts for: ft, matmul, cholesky do (--simulated-gflops); in others computation takes none.
+/// Times are those of this network, the same on every run and machine. The exception is perf, which uses the
+/// clock of this machine and so measures the simulation itself.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Sim {

@@ -23,7 +23,7 @@ fn virtual_times_are_those_of_the_network_and_the_same_on_every_run() {
 fn what_applications_print_is_the_same_on_every_run() {
     let help = run(&["sim", "--help"]).stdout;
     assert!(help.contains("The exception is perf") && help.contains("--simulated-gflops"), "{help}");
-    let apps: [&[&str]; 7] = [
+    let apps: [&[&str]; 11] = [
         &["ring"],
         &["ft"],
         &["qtc", "--points", "256"],
@@ -31,6 +31,10 @@ fn what_applications_print_is_the_same_on_every_run() {
         &["hash-table", "--keys", "200"],
         &["histogram", "--table", "64", "--indices", "64"],
         &["index-gather", "--table", "64", "--indices", "64"],
+        &["matmul", "--n", "50", "--block", "8", "--variant", "all"],
+        &["cholesky", "--n", "50", "--block", "8", "--transport", "all"],
+        &["stencil", "--n", "16", "--iterations", "5"],
+        &["integer-sort", "--keys", "1000"],
     ];
     for app in apps {
         let [first, second] = [(); 2].map(|()| run(&[&["sim", "-n", "2"], app].concat()));
