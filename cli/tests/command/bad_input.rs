@@ -51,7 +51,7 @@ fn programs_that_cannot_be_run() {
         ("./no-such-program", &["./no-such-program was not found"]),
         (
             "no-such-program",
-            &["\"no-such-program\" is neither", "nor a program in PATH", "there are ft, gups"],
+            &["\"no-such-program\" is neither", "nor a program in PATH", "there are cholesky, ft, gups"],
         ),
         ("helo", &["did you mean hello?"]),
         ("", &["no program was named"]),
@@ -122,7 +122,7 @@ fn options_and_names_that_do_not_exist() {
         (&["rum", "-n", "2", "hello"], &["unrecognized subcommand 'rum'", "'run'"]),
         (&["frobnicate"], &["unrecognized subcommand 'frobnicate'", "Usage: pelago"]),
         (&["ft", "--class", "S"], &["ft is a built-in application", "pelago run -n 2 ft"]),
-        (&["app", "helo"], &["\"helo\"", "did you mean hello?", "there are ft, gups"]),
+        (&["app", "helo"], &["\"helo\"", "did you mean hello?", "there are cholesky, ft, gups"]),
         (&["run", "-n", "2", "hello", "there"], &["'there'", "Usage: pelago run -n N hello"]),
         (&["run", "-n", "2", "ring", "--rounds", "0"], &["--rounds", "1..=1000000000"]),
         (&["run", "-n", "2", "ring", "--round", "3"], &["'--round'", "'--rounds'"]),
