@@ -235,9 +235,6 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
         "PELAGO_RING_SIZE" => {
             &["2k", "5k", "65535", "128m", "1g", "auto", "0", "-4k", "64kb", "4095", "x", "1.5m"]
         }
-        "PELAGO_EAGER_LIMIT" => &["-1", "2g", "16kb", "many", "1.5", " 1", "none", "on"],
-        "PELAGO_UNEXPECTED_MEMORY" => &["0", "63k", "65g", "-1m", "auto", "none", "x", "on"],
-        "PELAGO_SINGLE_COPY" => &["2", "cma", "onn", "auto", "none", " on"],
         "PELAGO_WAIT_LIMIT" | "PELAGO_PEER_TIMEOUT" => {
             &["0", "-1", "nan", "inf", "1e7", "10s", "never", "None", "off", " 1", "auto"]
         }
@@ -248,6 +245,16 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
         "PELAGO_NODE_ID" | "PELAGO_PMIX_LIBRARY" | "PELAGO_LAUNCH_AGENT" => &[],
         "PELAGO_OFI_PROVIDER" | "PELAGO_OFI_INTERFACE" | "PELAGO_OFI_LIBRARY" | "PELAGO_TCP_INTERFACE" => &[],
         "PELAGO_TCP_ENCRYPT" => &["2", "tls", "onn", "auto", "none", " on", "noise"],
+        other => bad_values_of_messages(other),
+    }
+}
+
+/// The same of the settings of two-sided messages.
+fn bad_values_of_messages(setting: &str) -> &'static [&'static str] {
+    match setting {
+        "PELAGO_EAGER_LIMIT" => &["-1", "2g", "16kb", "many", "1.5", " 1", "none", "on"],
+        "PELAGO_UNEXPECTED_MEMORY" => &["0", "63k", "65g", "-1m", "auto", "none", "x", "on"],
+        "PELAGO_SINGLE_COPY" => &["2", "cma", "onn", "auto", "none", " on"],
         other => panic!("bad values of the setting {other} are missing here"),
     }
 }
