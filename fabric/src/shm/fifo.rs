@@ -274,11 +274,8 @@ impl<'m> Producer<'m> {
             unsafe {
                 let into = payload.as_mut_ptr().add(head.len()).cast::<u8>();
                 match bytes {
-                    #[cfg(not(loom))]
-                    8 if (tail as usize).is_multiple_of(8) => {
-                        into.cast::<u64>().write_unaligned(copy::load(tail.cast::<u64>()));
-                    }
-                    _ => copy_bytes(into, tail, bytes),
+                    8 => into.cast::<u64>().write_unaligned(tail.cast::<u64>().read_unaligned()),
+                    _ => into.copy_from_nonoverlapping(tail, bytes),
                 }
             }
             for (place, word) in cell[FIRST_PAYLOAD_WORD..].iter().zip(payload).take(total.div_ceil(8)) {
