@@ -3,7 +3,7 @@
 
 use crate::common;
 use crate::dice::Dice;
-use pelago::message::{Any, Received};
+use pelago::message::{self, Any, Received};
 use pelago::prelude::*;
 use pelago::{Result, Spmd};
 
@@ -15,6 +15,7 @@ everywhere! {
     probing(3): probes_find_messages_and_take_them;
     flood(3): a_flood_of_unexpected_messages_is_kept_in_order;
     skipping(2): a_receive_finds_the_last_of_many_unexpected_messages;
+    late(8): seven_pes_flood_one_that_receives_late;
     teams(4): teams_keep_their_messages_apart;
     mistakes(2): mistakes_are_errors;
     alone(1): a_pe_sends_to_itself;
@@ -189,6 +190,34 @@ fn a_flood_of_unexpected_messages_is_kept_in_order(world: &World) {
         assert_eq!((received.tag, received.count::<u32>()), (number % 3, number as usize % 20 + 1));
         assert!(room[..received.count::<u32>()].iter().all(|&word| word == number));
     }
+}
+
+/// PE 0 keeps no more than its memory for unexpected messages holds (60 MiB for 8 PEs, 16 KiB a message),
+/// receives all of them later, and each PE's in order. In the full tier there are 10^6 between processes.
+fn seven_pes_flood_one_that_receives_late(world: &World) {
+    const KEPT_MAX: usize = (60 << 20) / 8 / (16 << 10);
+    let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
+    let mapped = if cfg!(feature = "full") { 1_000_000 / 7 } else { 3_000 };
+    let count = common::rounds(world, mapped, 60);
+    if me != 0 {
+        return (0..count).for_each(|number| team.send(0, 0, &[number]).unwrap());
+    }
+    let mut word = [0_u64];
+    let mut most = 0;
+    for _ in 0..2_000 {
+        world.progress();
+        // Opens the state of messages without a receive for what comes.
+        team.send_receive((0, 1, &[7_u64]), (0, 1, &mut word)).unwrap();
+        most = most.max(message::unexpected(world));
+    }
+    assert!(most <= (n - 1) * KEPT_MAX, "{most} messages are kept");
+    let mut seen = vec![0; n];
+    for _ in 0..count * (n as u64 - 1) {
+        let source = team.receive(Any, 0, &mut word).unwrap().source;
+        assert_eq!(word[0], seen[source], "of PE {source}");
+        seen[source] += 1;
+    }
+    assert_eq!(message::unexpected(world), 0);
 }
 
 /// More messages than the receiver keeps are under way when it asks for the last one.

@@ -1,7 +1,6 @@
 //! Blocks of a matrix in memory: an address, a number of rows and columns, and the distance from one row and
-//! one column to the next. Invariant: the elements of a block are valid for reads, and those of a mutable
-//! block for writes, as long as the block lives; blocks that one mutable block is split into have no element
-//! in common.
+//! one column to the next. Invariant: while a block lives, its elements are valid for reads, and those of a
+//! mutable block for writes. A split of a mutable block gives blocks without common elements.
 
 use std::marker::PhantomData;
 use std::ops::Range;

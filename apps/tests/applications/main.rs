@@ -41,7 +41,7 @@ fn from_brace(line: &str) -> Option<&str> {
     line.find('{').map(|at| &line[at..])
 }
 
-/// Checks that one PE alone has said why an application refuses.
+/// Checks that PE 0 alone has printed the reason for which an application does not start.
 fn check_refused(report: &JobReport, speaker: &str, parts: &[&str]) {
     expect_success(report);
     let said: Vec<_> = report.output.iter().map(|output| output.stderr.as_str()).collect();

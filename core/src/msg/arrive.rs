@@ -8,7 +8,7 @@ use super::wire::{ANNOUNCE_WORDS, Announcement, Home, Kind, Target};
 use crate::Pe;
 use crate::coll::teams::Teams;
 use crate::endpoint::HEAP_KEY;
-use pelago_fabric::shm::fifo::{INLINE_BYTES, Payload, Words};
+use pelago_fabric::shm::fifo::{Consumer, INLINE_BYTES, Payload, Words};
 use pelago_fabric::{CORRUPT_REMEDY, Remote, copy};
 
 /// Unsolicited messages of one PE that are taken at once.
@@ -16,74 +16,58 @@ const BATCH: usize = 64;
 
 impl State {
     /// Takes the messages that have arrived from mapped PEs, and sends what waits to be sent to them.
-    /// `is_wanted` if a receive that has no message yet wants more than this PE would keep. The result is a
+    /// `is_wanted` if a probe wants more than this PE would keep, as a posted receive does. The result is a
     /// description of a message that no PE can have sent, if there is one.
     pub(super) fn poll(&mut self, world: &Teams, is_wanted: bool) -> Result<(), String> {
         self.note_contacts();
         let State { inputs, senders, exchange, .. } = self;
         for &from in senders.iter() {
             let Some([unsolicited, solicited]) = &mut inputs[from] else { continue };
-            let mut invalid = None;
-            let mut take = |exchange: &mut Exchange, words, payload: &Payload<'_>| {
-                if exchange.take(world, from, words, payload).is_none() {
-                    invalid = Some(words);
-                }
-                true
-            };
-            while solicited
-                .receive(|words, payload| take(exchange, words, payload))
-                .map_err(|corrupt| corrupt_text(from, &corrupt))?
-            {}
+            while take_next(solicited, exchange, world, from)? {}
             for _ in 0..BATCH {
-                if !exchange.takes(from, is_wanted) {
+                if !exchange.takes(from, is_wanted) || !take_next(unsolicited, exchange, world, from)? {
                     break;
                 }
-                let taken = unsolicited.receive(|words, payload| take(exchange, words, payload));
-                if !taken.map_err(|corrupt| corrupt_text(from, &corrupt))? {
-                    break;
-                }
-            }
-            if let Some(words) = invalid {
-                return Err(invalid_text(from, words));
             }
         }
         if !exchange.busy.is_empty() {
             exchange.flush_fifos();
         }
+        if is_wanted || exchange.matching.has_posted() {
+            exchange.allow_stalled();
+        }
+        Ok(())
+    }
+
+    /// Takes the messages of a mapped PE that have come, while receives are posted. After that a new receive
+    /// often finds none posted before it, and need not be posted.
+    #[inline]
+    pub(super) fn take_for_posted(&mut self, world: &Teams, from: Pe) -> Result<(), String> {
+        let State { inputs, exchange, .. } = self;
+        let Some([unsolicited, _]) = &mut inputs[from] else { return Ok(()) };
+        while exchange.matching.has_posted() && take_next(unsolicited, exchange, world, from)? {}
         Ok(())
     }
 }
 
-impl State {
-    /// Takes the messages of a mapped PE that have come, as long as receives are posted. So a new receive
-    /// often finds none posted before it, and need not be posted.
-    #[inline]
-    pub(super) fn take_for_posted(&mut self, world: &Teams, from: Pe) -> Result<(), String> {
-        match &self.inputs[from] {
-            Some([fifo, _]) if self.exchange.matching.has_posted() && fifo.has_message() => {
-                self.take_some_for_posted(world, from)
-            }
-            _ => Ok(()),
+/// Takes the next message of a PE's FIFO. Returns whether there was one.
+fn take_next(
+    fifo: &mut Consumer<'_>,
+    exchange: &mut Exchange,
+    world: &Teams,
+    from: Pe,
+) -> Result<bool, String> {
+    let mut invalid = None;
+    let taken = fifo.receive(|words, payload| {
+        if exchange.take(world, from, words, payload).is_none() {
+            invalid = Some(words);
         }
-    }
-
-    #[inline(never)]
-    fn take_some_for_posted(&mut self, world: &Teams, from: Pe) -> Result<(), String> {
-        let State { inputs, exchange, .. } = self;
-        let Some([fifo, _]) = &mut inputs[from] else { return Ok(()) };
-        let mut invalid = None;
-        while invalid.is_none() && exchange.matching.has_posted() && exchange.takes(from, false) {
-            let taken = fifo.receive(|words, payload| {
-                if exchange.take(world, from, words, payload).is_none() {
-                    invalid = Some(words);
-                }
-                true
-            });
-            if !taken.map_err(|corrupt| corrupt_text(from, &corrupt))? {
-                break;
-            }
-        }
-        invalid.map_or(Ok(()), |words| Err(invalid_text(from, words)))
+        true
+    });
+    match (taken, invalid) {
+        (Err(corrupt), _) => Err(corrupt_text(from, &corrupt)),
+        (_, Some(words)) => Err(invalid_text(from, words)),
+        (Ok(is_taken), None) => Ok(is_taken),
     }
 }
 
@@ -297,11 +281,10 @@ impl Exchange {
                     return Some(true);
                 }
                 let peer = &mut self.peers[from];
+                let Some(pid) = pid.filter(|_| peer.is_readable) else { return Some(false) };
                 // SAFETY: the caller of the receive keeps its room valid.
-                let is_read = peer.is_readable
-                    && pid.is_some_and(|pid| unsafe { process::read(pid, address, target, bytes) });
-                peer.is_readable = is_read;
-                Some(is_read)
+                peer.is_readable = unsafe { process::read(pid, address, target, bytes) };
+                Some(peer.is_readable)
             }
         }
     }

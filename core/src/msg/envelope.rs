@@ -30,6 +30,11 @@ impl Envelope {
         Envelope { context, source, tag: tag.unwrap_or(ANY_TAG) }
     }
 
+    /// The PE that messages of this pattern come from, unless they may come from any.
+    pub fn source_pe(&self) -> Option<Pe> {
+        Some(self.source as Pe).filter(|_| self.source != ANY_SOURCE)
+    }
+
     /// Whether it is the pattern of a receive from any source, or with any tag.
     #[inline(always)]
     pub fn is_wildcard(&self) -> bool {

@@ -5,7 +5,7 @@
 //! arrived. So messages from one PE to another are received in the order sent, as far as the same receives
 //! match them (MPI 4.1, section 3.5).
 
-use super::envelope::{ANY_SOURCE, Envelope};
+use super::envelope::Envelope;
 use super::queue::{Place, Queue};
 
 /// The queues, with receives `R` and unexpected messages `U`.
@@ -92,25 +92,21 @@ impl<R, U> Matching<R, U> {
         self.posted.is_empty() && (self.unexpected.is_empty() || self.unexpected.find(envelope).is_none())
     }
 
-    /// The pattern of a posted receive.
-    pub fn pattern(&self, place: Place) -> &Envelope {
-        self.posted.get(place).0
+    /// How many receives are posted, and how many messages are unexpected.
+    /// How many messages are unexpected.
+    pub fn unexpected_len(&self) -> usize {
+        self.unexpected.len()
     }
 
-    /// How many receives are posted, and how many messages are unexpected.
+    #[cfg(test)]
     pub fn lengths(&self) -> [usize; 2] {
         [self.posted.len(), self.unexpected.len()]
     }
 }
 
-/// Whether a receive with this pattern can match messages of a PE.
-pub fn is_from(pattern: &Envelope, pe: usize) -> bool {
-    pattern.source == ANY_SOURCE || pattern.source as usize == pe
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::envelope::{ANY_TAG, Context};
+    use super::super::envelope::{ANY_SOURCE, ANY_TAG, Context};
     use super::*;
     use proptest::prelude::*;
 

@@ -1,12 +1,13 @@
 //! Messages over the network: their flow control, and what waits to be sent.
 //!
-//! Invariant: a PE sends another one no more unsolicited messages than that one allows: as many as it keeps,
-//! and those that it has received. The network is called without the lock of the state.
+//! Invariant: a PE sends another one no more unsolicited messages than that one allows. The receiver allows
+//! as many as it keeps, beyond those that it has received. The network is called without the lock of the
+//! state.
 
 use super::TwoSided;
 use super::outgoing::First;
 use super::request::{Phase, RequestId};
-use super::state::{Answer, Exchange};
+use super::state::{Answer, Exchange, Peer};
 use super::wire::{Kind, Target};
 use crate::Pe;
 use crate::endpoint::completion_counter::CompletionCounter;
@@ -68,6 +69,9 @@ impl TwoSided {
         }
         exchange.take(&self.messaging.teams, from, [header, second], &Payload::of(payload))?;
         exchange.allow(from, false);
+        if exchange.peers[from].is_stalled() {
+            exchange.stalled.push(from);
+        }
         Some(())
     }
 
@@ -108,8 +112,7 @@ impl TwoSided {
         scratch.extend_from_slice(&second.to_le_bytes());
         head.iter().for_each(|word| scratch.extend_from_slice(&word.to_le_bytes()));
         scratch.extend_from_slice(data);
-        self.tally.add(|counts| counts.net_messages += 1);
-        self.net_endpoint().try_send(pe, Purpose::Message.over(first), scratch)
+        self.try_send(pe, first, scratch)
     }
 
     /// Sends over the network what waits for room there, unless another thread does, and completes the
@@ -170,8 +173,11 @@ impl TwoSided {
             Item::Answer(answer) => self.try_message(pe, answer.words, (answer.payload(), &[]), scratch),
             // SAFETY: the caller guarantees the data.
             Item::First { first, .. } => unsafe { self.try_first(pe, first, scratch) },
-            // SAFETY: the caller guarantees the data.
-            Item::Piece { word, data, bytes, .. } => unsafe { self.try_piece(pe, *word, (*data, *bytes)) },
+            Item::Piece { word, data, bytes, .. } => {
+                // SAFETY: the caller guarantees the data.
+                let data = unsafe { std::slice::from_raw_parts(*data, *bytes) };
+                self.try_send(pe, *word, data)
+            }
             // SAFETY: the caller guarantees the data, and the receiver the memory that it has named.
             Item::Put { counter, target, data, bytes, .. } => unsafe {
                 self.tally.add(|counts| counts.net_puts += 1);
@@ -188,14 +194,11 @@ impl TwoSided {
         is_sent.then_some(Target::Pieces)
     }
 
-    /// Sends a piece of a long message, from where it lies.
-    ///
-    /// # Safety
-    /// The data are valid for reads.
-    unsafe fn try_piece(&self, pe: Pe, word: u64, (data, bytes): (*const u8, usize)) -> bool {
-        // SAFETY: the caller guarantees the data.
-        let data = unsafe { std::slice::from_raw_parts(data, bytes) };
-        self.net_endpoint().try_send(pe, Purpose::Message.over(word), data)
+    /// Sends a message, and counts it.
+    fn try_send(&self, pe: Pe, first: u64, payload: &[u8]) -> bool {
+        let is_sent = self.net_endpoint().try_send(pe, Purpose::Message.over(first), payload);
+        self.tally.add(|counts| counts.net_messages += u64::from(is_sent));
+        is_sent
     }
 }
 
@@ -304,7 +307,7 @@ impl Exchange {
         let kept_max = self.kept_max;
         let peer = &mut self.peers[pe];
         let (mut allowed, mut least) = (peer.matched + kept_max, (kept_max / 4).max(1));
-        if is_wanted && peer.told == peer.arrived {
+        if is_wanted && peer.is_stalled() {
             allowed = allowed.max(peer.arrived + WANTED_MORE);
             least = 1;
         }
@@ -315,16 +318,17 @@ impl Exchange {
         self.answer(pe, Answer::new(Kind::Allow, 0, allowed));
     }
 
-    /// Allows the PEs that may send nothing more a few messages, as a receive that has no message yet wants
-    /// them.
-    pub(super) fn allow_wanted(&mut self, pattern: &super::envelope::Envelope) {
-        let is_stalled = |peer: &super::state::Peer| peer.out.is_none() && peer.told == peer.arrived;
-        let stalled: Vec<Pe> = match pattern.source {
-            super::envelope::ANY_SOURCE => {
-                (0..self.peers.len()).filter(|&pe| is_stalled(&self.peers[pe])).collect()
-            }
-            source => Some(source as Pe).filter(|&pe| is_stalled(&self.peers[pe])).into_iter().collect(),
-        };
-        stalled.into_iter().for_each(|pe| self.allow(pe, true));
+    /// Allows the PEs that may send nothing more a few messages, which a probe or a posted receive wants.
+    pub(super) fn allow_stalled(&mut self) {
+        for pe in std::mem::take(&mut self.stalled) {
+            self.allow(pe, true);
+        }
+    }
+}
+
+impl Peer {
+    /// Whether it is reached over the network, and may send nothing more.
+    fn is_stalled(&self) -> bool {
+        self.out.is_none() && self.told == self.arrived
     }
 }

@@ -49,8 +49,7 @@ pub struct Matched {
 
 impl Matched {
     pub fn status(&self) -> Status {
-        let Envelope { source, tag, .. } = self.envelope;
-        Status { source: source as Pe, tag, bytes: self.message.len(), is_cancelled: false }
+        Status::of(&self.envelope, self.message.len())
     }
 }
 
@@ -73,6 +72,7 @@ impl TwoSided {
         let mut state = self.lock();
         if mode != Mode::Synchronous
             && to.tag != ANY_TAG
+            && callback::is_free()
             && let peer = &mut state.exchange.peers[to.pe]
             && bytes <= peer.eager_bytes
             && peer.waiting.is_empty()
@@ -138,20 +138,14 @@ impl TwoSided {
             exchange.note_busy(to.pe);
             exchange.flush_fifos();
         }
-        // A buffered send, or one that is complete, has no request for the caller.
-        let is_done = exchange.requests.find(id).is_none_or(|request| request.phase == Phase::Done);
-        if is_done && !is_detached {
-            exchange.requests.free(id);
-        }
         let has_net_work = exchange.has_net_work();
         drop(state);
         if has_net_work {
             self.flush_net();
-            return Ok((!is_detached && !is_done)
-                .then_some(id)
-                .filter(|&id| self.free_if_done(id).is_none()));
         }
-        Ok((!is_detached && !is_done).then_some(id))
+        // A buffered send, or one that is complete, has no request for the caller.
+        let is_over = is_detached || self.lock().exchange.requests.free_if_done(id).is_some();
+        Ok((!is_over).then_some(id))
     }
 
     /// A message to this PE itself.
@@ -171,17 +165,12 @@ impl TwoSided {
         }
     }
 
-    /// Starts a receive into a buffer of `room` bytes, from this PE, or any, with this tag, or any.
+    /// Starts a receive of a message that this pattern matches, into a buffer of `room` bytes.
     ///
     /// # Safety
     /// `buffer` is valid for writes until the receive is complete.
     #[track_caller]
-    pub unsafe fn start_receive(
-        &self,
-        (context, source, tag): (Context, Option<Pe>, Option<Tag>),
-        (buffer, room): (*mut u8, usize),
-    ) -> Started {
-        let pattern = Envelope::pattern(context, source, tag);
+    pub unsafe fn start_receive(&self, pattern: Envelope, (buffer, room): (*mut u8, usize)) -> Started {
         let mut state = self.lock();
         if !pattern.is_wildcard() {
             if let Err(reason) = state.take_for_posted(&self.messaging.teams, pattern.source as Pe) {
@@ -213,20 +202,15 @@ impl TwoSided {
     /// `buffer` is valid for writes.
     #[inline]
     #[track_caller]
-    pub unsafe fn receive_message(
-        &self,
-        (context, source, tag): (Context, Option<Pe>, Option<Tag>),
-        room: (*mut u8, usize),
-    ) -> Status {
-        if let (Some(source), Some(tag)) = (source, tag) {
-            let envelope = Envelope { context, source: source as u32, tag };
+    pub unsafe fn receive_message(&self, pattern: Envelope, room: (*mut u8, usize)) -> Status {
+        if !pattern.is_wildcard() {
             // SAFETY: the caller guarantees the buffer.
-            if let Some(status) = unsafe { self.receive_soon(envelope, room) } {
+            if let Some(status) = unsafe { self.receive_soon(pattern, room) } {
                 return status;
             }
         }
         // SAFETY: the caller guarantees the buffer, and this call does not return before the receive is done.
-        match unsafe { self.start_receive((context, source, tag), room) } {
+        match unsafe { self.start_receive(pattern, room) } {
             Started::Done(status) => status,
             Started::Pending(id) => self.wait_for_message(id),
         }
@@ -248,7 +232,7 @@ impl TwoSided {
                 Direct::Later(stamp, expected) => (stamp, expected),
             };
             if state.has_other_work() {
-                self.poll(&mut state, None);
+                self.poll(&mut state, false);
             }
             drop(state);
             loop {
@@ -303,13 +287,6 @@ impl TwoSided {
         }
     }
 
-    /// Frees a request if it is done: its outcome.
-    fn free_if_done(&self, id: RequestId) -> Option<Status> {
-        let mut state = self.lock();
-        let is_done = state.exchange.requests.get(id).phase == Phase::Done;
-        is_done.then(|| state.exchange.requests.free(id).status())
-    }
-
     /// Makes progress; then frees the request if it is done: its outcome.
     ///
     /// # Panics
@@ -328,13 +305,10 @@ impl TwoSided {
     #[track_caller]
     fn look(&self, id: RequestId) -> Option<Status> {
         let mut state = self.lock();
-        let request = state.exchange.requests.get(id);
-        if request.phase != Phase::Done {
-            let (is_wanted, pattern) = (matches!(request.phase, Phase::Posted(_)), request.envelope);
-            self.poll(&mut state, is_wanted.then_some(&pattern));
+        if state.exchange.requests.get(id).phase != Phase::Done {
+            self.poll(&mut state, false);
         }
-        let is_done = state.exchange.requests.get(id).phase == Phase::Done;
-        let status = is_done.then(|| state.exchange.requests.free(id).status());
+        let status = state.exchange.requests.free_if_done(id);
         let has_net_work = state.exchange.has_net_work();
         drop(state);
         if has_net_work {
@@ -343,18 +317,14 @@ impl TwoSided {
         status
     }
 
-    /// Whether a request is done. It stays.
-    pub fn is_message_done(&self, id: RequestId) -> bool {
-        self.lock().exchange.requests.get(id).phase == Phase::Done
-    }
-
+    /// Takes what has come through FIFOs, and sends what waits. Nothing, once this PE is closed: buffers of
+    /// requests may be gone.
     #[track_caller]
-    fn poll(&self, state: &mut State, wanted: Option<&Envelope>) {
-        if let Err(reason) = state.poll(&self.messaging.teams, wanted.is_some()) {
+    fn poll(&self, state: &mut State, is_wanted: bool) {
+        if !self.is_closed()
+            && let Err(reason) = state.poll(&self.messaging.teams, is_wanted)
+        {
             self.fail_invalid(&reason);
-        }
-        if let Some(pattern) = wanted.filter(|_| self.net.is_some()) {
-            state.exchange.allow_wanted(pattern);
         }
     }
 
@@ -395,8 +365,11 @@ impl TwoSided {
             done(place, self.wait_for_message(id));
             let mut state = self.lock();
             let requests = &mut state.exchange.requests;
-            while let Some((place, id)) = ids.next_if(|&(_, id)| requests.get(id).phase == Phase::Done) {
-                done(place, requests.free(id).status());
+            while let Some(&(place, id)) = ids.peek()
+                && let Some(status) = requests.free_if_done(id)
+            {
+                done(place, status);
+                ids.next();
             }
         }
     }
@@ -405,9 +378,12 @@ impl TwoSided {
     fn awaited(&self, id: RequestId) -> Awaited {
         let mut state = self.lock();
         let request = state.exchange.requests.get(id);
-        let is_send = matches!(request.phase, Phase::Queued | Phase::Sent | Phase::Pushing);
-        let is_any = request.envelope.source == super::envelope::ANY_SOURCE;
-        Awaited::Message { is_send, pe: Some(request.pe).filter(|_| !is_any || is_send) }
+        let is_send = request.envelope.source as Pe == self.my_pe()
+            && !matches!(request.phase, Phase::Posted(_) | Phase::Arriving);
+        Awaited::Message {
+            is_send,
+            pe: if is_send { Some(request.pe) } else { request.envelope.source_pe() },
+        }
     }
 
     /// Cancels a receive that has no message yet: it is then done, and its outcome says that it was
@@ -425,18 +401,17 @@ impl TwoSided {
 
     /// Looks for a message that a receive with this pattern would get: its envelope and length.
     #[track_caller]
-    pub fn probe_once(&self, (context, source, tag): (Context, Option<Pe>, Option<Tag>)) -> Option<Status> {
-        self.probe_with(&Envelope::pattern(context, source, tag), |exchange, place| {
+    pub fn probe_once(&self, pattern: &Envelope) -> Option<Status> {
+        self.probe_with(pattern, |exchange, place| {
             let (envelope, message) = exchange.matching.unexpected(place);
-            let (source, tag, bytes) = (envelope.source as Pe, envelope.tag, message.len());
-            Status { source, tag, bytes, is_cancelled: false }
+            Status::of(envelope, message.len())
         })
     }
 
     /// Takes a message that a receive with this pattern would get, so that only the caller can receive it.
     #[track_caller]
-    pub fn match_once(&self, (context, source, tag): (Context, Option<Pe>, Option<Tag>)) -> Option<Matched> {
-        self.probe_with(&Envelope::pattern(context, source, tag), |exchange, place| {
+    pub fn match_once(&self, pattern: &Envelope) -> Option<Matched> {
+        self.probe_with(pattern, |exchange, place| {
             let (envelope, message) = exchange.matching.take_unexpected(place);
             Matched { envelope, message }
         })
@@ -454,7 +429,7 @@ impl TwoSided {
         let mut state = self.lock();
         let mut place = state.exchange.matching.find_unexpected(pattern);
         if place.is_none() {
-            self.poll(&mut state, Some(pattern));
+            self.poll(&mut state, true);
             place = state.exchange.matching.find_unexpected(pattern);
         }
         let found = place.map(|place| found(&mut state.exchange, place));
@@ -469,14 +444,14 @@ impl TwoSided {
     /// Waits for a message that a receive with this pattern would get; see
     /// [`probe_once`](TwoSided::probe_once).
     #[track_caller]
-    pub fn probe(&self, pattern: (Context, Option<Pe>, Option<Tag>)) -> Status {
-        self.wait_until(pattern.1, || self.probe_once(pattern))
+    pub fn probe(&self, pattern: &Envelope) -> Status {
+        self.wait_until(pattern.source_pe(), || self.probe_once(pattern))
     }
 
     /// Waits for a message as [`match_once`](TwoSided::match_once) takes it.
     #[track_caller]
-    pub fn match_message(&self, pattern: (Context, Option<Pe>, Option<Tag>)) -> Matched {
-        self.wait_until(pattern.1, || self.match_once(pattern))
+    pub fn match_message(&self, pattern: &Envelope) -> Matched {
+        self.wait_until(pattern.source_pe(), || self.match_once(pattern))
     }
 
     #[track_caller]
@@ -496,7 +471,7 @@ impl TwoSided {
     pub fn advance_messages(&self) {
         let Some(state) = self.msg.get_if_open() else { return };
         let Some(mut state) = state.enter() else { return };
-        self.poll(&mut state, None);
+        self.poll(&mut state, false);
         let has_net_work = state.exchange.has_net_work();
         drop(state);
         if has_net_work {
@@ -512,6 +487,11 @@ impl TwoSided {
         if let Some(pe) = busy() {
             self.wait(Awaited::Message { is_send: true, pe: Some(pe) }, || busy().is_none());
         }
+    }
+
+    /// The number of messages that this PE keeps because no receive has asked for them.
+    pub fn unexpected_messages(&self) -> usize {
+        self.msg.get_if_open().map_or(0, |state| state.lock().exchange.matching.unexpected_len())
     }
 
     /// A number that changes when a message arrives or a request completes.

@@ -164,18 +164,25 @@ impl Exchange {
         }
     }
 
-    /// The first message of a send that waits.
+    /// The first message of a send, which is about to leave.
     pub(super) fn first(&mut self, id: RequestId, pe: Pe) -> First {
-        let (eager_bytes, region) = (self.peers[pe].eager_bytes, self.region);
+        let Peer { eager_bytes, out, .. } = &self.peers[pe];
         let send = self.requests.get(id);
-        First::of(id, send, eager_bytes, Exchange::home((send.buffer, send.room), region))
+        // From now on the receiver may answer.
+        send.phase = Phase::Sent;
+        let home = match out {
+            Some(_) => Exchange::home((send.buffer, send.room), self.region),
+            // No other node can read an address.
+            None => Home::Private(0),
+        };
+        First::of(id, send, *eager_bytes, home)
     }
 
-    /// Notes that the first message of the oldest send that waits has left.
+    /// Notes that the first message of the oldest send that waits has left. The receiver may have answered it
+    /// already, unless it is all of the message.
     pub(super) fn has_left(&mut self, pe: Pe, id: RequestId, first: &First) {
         let front = self.peers[pe].waiting.pop_front();
         debug_assert_eq!(front, Some(id), "sends leave in order");
-        self.requests.get(id).phase = Phase::Sent;
         if first.is_all {
             self.complete(id);
         }

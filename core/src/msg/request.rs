@@ -94,11 +94,17 @@ pub struct Request {
 // the request keeps it valid until the request is complete.
 unsafe impl Send for Request {}
 
+impl Status {
+    /// That of a message of `bytes` bytes with this envelope.
+    pub fn of(envelope: &Envelope, bytes: usize) -> Status {
+        Status { source: envelope.source as Pe, tag: envelope.tag, bytes, is_cancelled: false }
+    }
+}
+
 impl Request {
     /// The outcome, once the request is done.
     pub fn status(&self) -> Status {
-        let Request { bytes, is_cancelled, envelope, .. } = *self;
-        Status { source: envelope.source as Pe, tag: envelope.tag, bytes, is_cancelled }
+        Status { is_cancelled: self.is_cancelled, ..Status::of(&self.envelope, self.bytes) }
     }
 }
 
@@ -107,8 +113,6 @@ impl Request {
 pub struct Requests {
     slots: Vec<(u16, Option<Request>)>,
     free: Vec<u32>,
-    /// How many sends are not done.
-    pub sends: usize,
 }
 
 impl Requests {
@@ -135,6 +139,13 @@ impl Requests {
         self.find(id).expect("a request exists until it is freed")
     }
 
+    /// Frees a request if it is done: its outcome.
+    #[inline]
+    pub fn free_if_done(&mut self, id: RequestId) -> Option<Status> {
+        let is_done = self.get(id).phase == Phase::Done;
+        is_done.then(|| self.free(id).status())
+    }
+
     /// Frees a request.
     pub fn free(&mut self, id: RequestId) -> Request {
         let (generation, place) = &mut self.slots[id.slot as usize];
@@ -142,10 +153,5 @@ impl Requests {
         *generation = generation.wrapping_add(1);
         self.free.push(id.slot);
         place.take().expect("a request exists until it is freed")
-    }
-
-    /// How many requests there are.
-    pub fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
     }
 }

@@ -5,7 +5,7 @@
 
 use super::envelope::Envelope;
 use super::matching::Matching;
-use super::request::{Request, RequestId, Requests, Status};
+use super::request::{Phase, Request, RequestId, Requests, Status};
 use super::wire::{Announcement, Kind, Target};
 use crate::Pe;
 use crate::coll::teams::Teams;
@@ -95,6 +95,8 @@ pub(super) struct Exchange {
     /// Sends whose data are being put, and receives whose buffers are to be concealed.
     pub(super) putting: Vec<RequestId>,
     pub(super) written: Vec<RequestId>,
+    /// PEs of the network that may send nothing more, perhaps.
+    pub(super) stalled: Vec<Pe>,
     /// Requests that have completed, and messages that have arrived, so far.
     pub(super) completed: u64,
     pub(super) arrived: u64,
@@ -271,7 +273,7 @@ impl State {
         let input = |pe| pair(pe).map(|(from, to)| shared.fifos(from, to).map(|fifo| fifo.consumer()));
         let kept = limits.unexpected_bytes / n_pes / limits.eager_bytes.max(INLINE_BYTES);
         let kept_max = (kept as u64).clamp(KEPT_MIN, KEPT_MAX);
-        let peer = |pe| Peer::new(world, shared, (pe, pair(pe)), limits, kept_max);
+        let peer = |pe| Peer::new(world, shared, (pe, pair(pe)), limits);
         let mut pes = vec![0; memory.blocks().len()];
         for (pe, slot) in (0..n_pes).filter_map(|pe| Some((pe, memory.slot(pe)?))) {
             pes[slot] = pe;
@@ -290,6 +292,7 @@ impl State {
                 is_flushing: false,
                 putting: Vec::new(),
                 written: Vec::new(),
+                stalled: Vec::new(),
                 completed: 0,
                 arrived: 0,
                 kept_max,
@@ -385,8 +388,7 @@ impl State {
         match taken {
             Ok(true) => {
                 exchange.arrived += 1;
-                let Envelope { source, tag, .. } = *envelope;
-                Direct::Done(Status { source: source as Pe, tag, bytes, is_cancelled: false })
+                Direct::Done(Status::of(envelope, bytes))
             }
             Ok(false) if !is_other => {
                 let (stamp, expected) = fifo.next_stamp();
@@ -398,12 +400,12 @@ impl State {
 }
 
 impl Exchange {
-    /// Whether this PE takes unsolicited messages of a PE now. It does if a receive that has no message yet
-    /// wants them, and else as long as it has room to keep them.
+    /// Whether this PE takes unsolicited messages of a PE now: if a probe or a posted receive wants them, and
+    /// else while it has room to keep them.
     #[inline(always)]
     pub(super) fn takes(&self, from: Pe, is_wanted: bool) -> bool {
         let peer = &self.peers[from];
-        is_wanted || peer.arrived - peer.matched < self.kept_max
+        peer.arrived - peer.matched < self.kept_max || is_wanted || self.matching.has_posted()
     }
 
     /// Notes that something waits to be sent to a PE.
@@ -418,7 +420,7 @@ impl Exchange {
     pub(super) fn complete(&mut self, id: RequestId) {
         self.completed += 1;
         let request = self.requests.get(id);
-        request.phase = super::request::Phase::Done;
+        request.phase = Phase::Done;
         if request.owned.is_some() {
             self.requests.free(id);
         }
@@ -427,7 +429,7 @@ impl Exchange {
     /// A request of a receive with this pattern.
     pub(super) fn receive_request(pattern: Envelope, buffer: *mut u8, room: usize) -> Request {
         Request {
-            phase: super::request::Phase::Arriving,
+            phase: Phase::Arriving,
             pe: pattern.source as Pe,
             envelope: pattern,
             buffer,
@@ -451,7 +453,6 @@ impl Peer {
         segment: &'static Segment,
         (pe, slots): (Pe, Option<(usize, usize)>),
         limits: Limits,
-        kept_max: u64,
     ) -> Peer {
         let out = slots.map(|(to, own)| Out {
             fifos: segment.fifos(own, to).map(|fifo| fifo.producer()),
@@ -476,8 +477,8 @@ impl Peer {
             arrived: 0,
             matched: 0,
             sent: 0,
-            allowed: kept_max,
-            told: kept_max,
+            allowed: KEPT_MIN,
+            told: KEPT_MIN,
             arriving: 0,
             is_asked: false,
             has_sent_all: false,

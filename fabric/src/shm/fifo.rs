@@ -145,9 +145,9 @@ impl<'a> Payload<'a> {
             }
             return;
         }
+        #[cfg(not(loom))]
         // SAFETY: the caller guarantees the target; the range lies in the data area, and belongs to this end
         // until the message is released.
-        #[cfg(not(loom))]
         unsafe {
             copy::transfer(target, self.data.add(skipped), bytes);
         }
@@ -267,7 +267,13 @@ impl<'m> Producer<'m> {
         }
         let total = 8 * head.len() + bytes;
         let cell = self.fifo.cell(self.tail);
-        if total <= INLINE_BYTES {
+        if total > INLINE_BYTES {
+            // SAFETY: the caller guarantees the source.
+            let is_written = unsafe { self.write_data(head, tail, bytes) };
+            if !is_written {
+                return false;
+            }
+        } else {
             let mut payload = [0_u64; PAYLOAD_WORDS];
             payload[..head.len()].copy_from_slice(head);
             // SAFETY: the caller guarantees the source; head and tail fit in the words.
@@ -281,9 +287,6 @@ impl<'m> Producer<'m> {
             for (place, word) in cell[FIRST_PAYLOAD_WORD..].iter().zip(payload).take(total.div_ceil(8)) {
                 place.store(word, Ordering::Relaxed);
             }
-        // SAFETY: the caller guarantees the source.
-        } else if !unsafe { self.write_data(head, tail, bytes) } {
-            return false;
         }
         cell[1].store(words[0], Ordering::Relaxed);
         cell[2].store(words[1], Ordering::Relaxed);
@@ -309,9 +312,9 @@ impl<'m> Producer<'m> {
             }
         }
         self.data_tail = end;
+        #[cfg(not(loom))]
         // SAFETY: the place lies in the data area, and belongs to this end: the consumer has freed it. The
         // caller guarantees the source.
-        #[cfg(not(loom))]
         unsafe {
             let into = fifo.data.add(offset);
             copy::transfer(into, head.as_ptr().cast(), 8 * head.len());

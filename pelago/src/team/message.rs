@@ -8,7 +8,7 @@ use crate::world::World;
 use pelago_core::base::element::Element;
 use pelago_core::base::error::{ErrorKind, Result};
 use pelago_core::coll::schedule::Rank;
-use pelago_core::msg::envelope::{Context, Tag};
+use pelago_core::msg::envelope::{Context, Envelope, Tag};
 use pelago_core::msg::operation::{Address, Matched, Mode, Started};
 use pelago_core::msg::request::{RequestId, Status};
 
@@ -199,7 +199,7 @@ impl<'w> Team<'w> {
     #[track_caller]
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagPattern>) -> Result<Received> {
         let pattern = self.pattern("probe", from.into(), tag.into())?;
-        Ok(self.described(self.world.core().probe(pattern)))
+        Ok(self.described(self.world.core().probe(&pattern)))
     }
 
     /// As [`probe`](Team::probe), but returns at once: `None` if no such message has come.
@@ -209,7 +209,7 @@ impl<'w> Team<'w> {
     #[track_caller]
     pub fn try_probe(&self, from: impl Into<Source>, tag: impl Into<TagPattern>) -> Result<Option<Received>> {
         let pattern = self.pattern("try_probe", from.into(), tag.into())?;
-        Ok(self.world.core().probe_once(pattern).map(|status| self.described(status)))
+        Ok(self.world.core().probe_once(&pattern).map(|status| self.described(status)))
     }
 
     /// Waits for a message as [`probe`](Team::probe), and takes it: no other receive can get it any more
@@ -238,7 +238,7 @@ impl<'w> Team<'w> {
         tag: impl Into<TagPattern>,
     ) -> Result<Message<'_, 'w>> {
         let pattern = self.pattern("match_message", from.into(), tag.into())?;
-        Ok(Message { team: self, matched: self.world.core().match_message(pattern) })
+        Ok(Message { team: self, matched: self.world.core().match_message(&pattern) })
     }
 
     /// As [`match_message`](Team::match_message), but returns at once: `None` if no such message has come.
@@ -252,7 +252,7 @@ impl<'w> Team<'w> {
         tag: impl Into<TagPattern>,
     ) -> Result<Option<Message<'_, 'w>>> {
         let pattern = self.pattern("try_match_message", from.into(), tag.into())?;
-        let matched = self.world.core().match_once(pattern);
+        let matched = self.world.core().match_once(&pattern);
         Ok(matched.map(|matched| Message { team: self, matched }))
     }
 
@@ -267,11 +267,12 @@ impl<'w> Team<'w> {
         operation: &'static str,
         Source(from): Source,
         TagPattern(tag): TagPattern,
-    ) -> Result<(Context, Option<usize>, Option<Tag>)> {
+    ) -> Result<Envelope> {
         if let Some(from) = from {
             self.check_rank(operation, from)?;
         }
-        Ok((Context(self.core.context()), from.map(|rank| self.core.pe(rank)), tag))
+        let source = from.map(|rank| self.core.pe(rank));
+        Ok(Envelope::pattern(Context(self.core.context()), source, tag))
     }
 
     #[inline]
@@ -300,6 +301,12 @@ impl<'w> Team<'w> {
         }
         Ok(self.described(status))
     }
+}
+
+/// The number of messages that this PE keeps because no receive has asked for them yet: the length of its
+/// unexpected queue. `PELAGO_UNEXPECTED_MEMORY` bounds it, unless a receive is posted.
+pub fn unexpected(world: &World) -> usize {
+    world.core().unexpected_messages()
 }
 
 /// A message that only this value can receive: see [`Team::match_message`]. If it is dropped the message is
