@@ -70,7 +70,9 @@ pub mod sim {
 }
 pub mod message {
     //! Two-sided messages: see [`Team::send`](crate::Team::send) and [`Team::receive`](crate::Team::receive).
-    pub use crate::team::message::{Any, Message, Receive, Received, Send, Source, TagPattern, unexpected};
+    pub use crate::team::message::{
+        Any, Message, ReceiveRequest, Received, SendRequest, Source, TagPattern, unexpected,
+    };
 }
 pub mod testing;
 

@@ -381,9 +381,9 @@ impl<'scope> Handle<'scope> {
 }
 
 /// A send of a scope; complete at the latest when the scope ends.
-pub struct Send<'scope>(Option<Handle<'scope>>);
+pub struct SendRequest<'scope>(Option<Handle<'scope>>);
 
-impl Send<'_> {
+impl SendRequest<'_> {
     /// Makes progress, and returns whether the send is complete.
     pub fn test(&self) -> bool {
         self.0.is_none_or(|handle| handle.test())
@@ -399,13 +399,13 @@ impl Send<'_> {
 }
 
 /// A receive of a scope; complete at the latest when the scope ends.
-pub struct Receive<'scope> {
+pub struct ReceiveRequest<'scope> {
     handle: Handle<'scope>,
     team: &'scope Team<'scope>,
     room: usize,
 }
 
-impl Receive<'_> {
+impl ReceiveRequest<'_> {
     /// Makes progress, and returns whether the message is there.
     pub fn test(&self) -> bool {
         self.handle.test()
@@ -423,7 +423,7 @@ impl Receive<'_> {
     /// Takes the receive back, if it has no message yet, and returns `None` then; else waits for the message.
     ///
     /// # Errors
-    /// As [`wait`](Receive::wait).
+    /// As [`wait`](ReceiveRequest::wait).
     #[track_caller]
     pub fn cancel(self) -> Result<Option<Received>> {
         if let Entry::Open(id, _) = self.handle.entry() {
@@ -446,7 +446,7 @@ impl<'scope> Scope<'scope, '_> {
         to: Rank,
         tag: Tag,
         data: &'scope [T],
-    ) -> Result<Send<'scope>> {
+    ) -> Result<SendRequest<'scope>> {
         self.start_send(team, ("send", to, tag), data, Mode::Standard)
     }
 
@@ -461,7 +461,7 @@ impl<'scope> Scope<'scope, '_> {
         to: Rank,
         tag: Tag,
         data: &'scope [T],
-    ) -> Result<Send<'scope>> {
+    ) -> Result<SendRequest<'scope>> {
         self.start_send(team, ("send_synchronous", to, tag), data, Mode::Synchronous)
     }
 
@@ -472,7 +472,7 @@ impl<'scope> Scope<'scope, '_> {
         (operation, to, tag): (&'static str, Rank, Tag),
         data: &'scope [T],
         mode: Mode,
-    ) -> Result<Send<'scope>> {
+    ) -> Result<SendRequest<'scope>> {
         self.check_team(operation, team)?;
         let address = team.address(operation, to, tag)?;
         let bytes = (data.as_ptr().cast(), size_of_val(data));
@@ -481,9 +481,9 @@ impl<'scope> Scope<'scope, '_> {
         Ok(self.sending(id))
     }
 
-    fn sending(&'scope self, id: Option<RequestId>) -> Send<'scope> {
+    fn sending(&'scope self, id: Option<RequestId>) -> SendRequest<'scope> {
         let entry = |id| Handle::new(self.world(), self.messages(), Entry::Open(id, usize::MAX));
-        Send(id.map(entry))
+        SendRequest(id.map(entry))
     }
 
     /// Starts a send of this PE's part of a span, as [`Team::send`]. A receiver on the same node copies a
@@ -498,7 +498,7 @@ impl<'scope> Scope<'scope, '_> {
         to: Rank,
         tag: Tag,
         span: impl Into<Span<'scope, T>>,
-    ) -> Result<Send<'scope>> {
+    ) -> Result<SendRequest<'scope>> {
         let (operation, span) = ("send_span", span.into());
         self.check_team(operation, team)?;
         span.check_open(operation)?;
@@ -510,8 +510,8 @@ impl<'scope> Scope<'scope, '_> {
     }
 
     /// Starts a receive, as [`Team::receive`]. The target is in use until the scope ends. The outcome is that
-    /// of [`Receive::wait`]. If nobody calls that, and the message is longer than the slice, the end of the
-    /// scope panics.
+    /// of [`ReceiveRequest::wait`]. If nobody calls that, and the message is longer than the slice, the end
+    /// of the scope panics.
     ///
     /// ```
     /// # pelago::spmd(4, |world| -> pelago::Result<()> {
@@ -537,7 +537,7 @@ impl<'scope> Scope<'scope, '_> {
         from: impl Into<Source>,
         tag: impl Into<TagPattern>,
         into: &'scope mut [T],
-    ) -> Result<Receive<'scope>> {
+    ) -> Result<ReceiveRequest<'scope>> {
         let place = (into.as_mut_ptr().cast(), size_of_val(into));
         // SAFETY: the target is borrowed until the scope has completed all its operations, and takes any
         // bytes.
@@ -568,7 +568,7 @@ impl<'scope> Scope<'scope, '_> {
         from: impl Into<Source>,
         tag: impl Into<TagPattern>,
         span: impl Into<Span<'scope, T>>,
-    ) -> Result<Receive<'scope>> {
+    ) -> Result<ReceiveRequest<'scope>> {
         let (operation, span) = ("receive_span", span.into());
         span.check_open(operation)?;
         let place = (span.own().cast(), span.len() * size_of::<T>());
@@ -584,7 +584,7 @@ impl<'scope> Scope<'scope, '_> {
         team: &'scope Team<'_>,
         (operation, from, tag): (&'static str, Source, TagPattern),
         (start, room): (*mut u8, usize),
-    ) -> Result<Receive<'scope>> {
+    ) -> Result<ReceiveRequest<'scope>> {
         self.check_team(operation, team)?;
         let pattern = team.pattern(operation, from, tag)?;
         // SAFETY: the caller guarantees the place.
@@ -594,7 +594,7 @@ impl<'scope> Scope<'scope, '_> {
             Started::Pending(id) => Entry::Open(id, room),
         };
         let handle = Handle::new(self.world(), self.messages(), entry);
-        Ok(Receive { handle, team, room })
+        Ok(ReceiveRequest { handle, team, room })
     }
 
     fn check_team(&self, operation: &'static str, team: &Team<'_>) -> Result<()> {
