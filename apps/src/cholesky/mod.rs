@@ -11,9 +11,8 @@ use thiserror::Error;
 
 use self::factorisation::Factorisation;
 use self::panel::Panels;
-use self::report::Report;
 use self::transport::Transport;
-use crate::choice::Choice;
+use crate::choice::{Choice, Named};
 use crate::entry;
 use crate::linear::KernelName;
 use crate::linear::elements::ORDER_MAX;
@@ -21,6 +20,7 @@ use crate::linear::grid::Grid;
 use crate::linear::kernel::Kernel;
 use crate::linear::layout::Layout;
 use crate::linear::processor::Processor;
+use crate::linear::report::{Fingerprint, Outcome, Report, Subject, Way};
 use crate::rate::timed;
 use crate::report::tell;
 use crate::room::{self, Need};
@@ -29,11 +29,11 @@ mod collectives;
 mod factorisation;
 mod one_sided;
 mod panel;
-mod report;
 mod transport;
 mod verify;
 
 const NAME: &str = "cholesky";
+const SUBJECT: Subject = Subject { app: NAME, algorithm: "Cholesky", bound: "4 (n + 1) u |L| |L^T| |x|" };
 
 /// Factor a random symmetric positive definite matrix into L L^T over a grid of PEs, and verify the factor.
 #[derive(Parser)]
@@ -167,7 +167,11 @@ fn measure(
         }
     }
     let check = verify::check(world, &layout, &factorisation, diagonal)?;
-    Ok(Ok(Report::new(&layout, (transport, kernel), &times[1..], check)))
+    let (way, n) = (Way::Transport(transport.name()), layout.n as f64);
+    let (operations, times) = (n * n * n / 3.0, &times[1..]);
+    let (residual, fingerprint) = (check.residual, Fingerprint::LogDeterminant(check.log_determinant));
+    let outcome = Outcome { way, kernel, operations, times, residual, fingerprint };
+    Ok(Ok(Report::new(&SUBJECT, &layout, outcome)))
 }
 
 #[cfg(test)]

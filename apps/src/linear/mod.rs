@@ -22,6 +22,7 @@ pub(crate) mod naive;
 pub(crate) mod openblas;
 pub(crate) mod processor;
 pub(crate) mod releases;
+pub(crate) mod report;
 pub(crate) mod residual;
 pub(crate) mod speed;
 

@@ -7,10 +7,9 @@ use std::process::ExitCode;
 use clap::{Parser, value_parser};
 use pelago::prelude::*;
 
-use self::report::Report;
 use self::summa::Multiplication;
 use self::variant::Variant;
-use crate::choice::Choice;
+use crate::choice::{Choice, Named};
 use crate::entry;
 use crate::linear::KernelName;
 use crate::linear::elements::ORDER_MAX;
@@ -18,17 +17,18 @@ use crate::linear::grid::Grid;
 use crate::linear::kernel::Kernel;
 use crate::linear::layout::Layout;
 use crate::linear::processor::Processor;
+use crate::linear::report::{Fingerprint, Outcome, Report, Subject, Way};
 use crate::rate::timed;
 use crate::report::tell;
 use crate::room::{self, Need};
 
 mod panels;
-mod report;
 mod summa;
 mod variant;
 mod verify;
 
 const NAME: &str = "matmul";
+const SUBJECT: Subject = Subject { app: NAME, algorithm: "SUMMA", bound: "4 (n + 1) u |A| |B| |x|" };
 
 /// SUMMA: multiply random matrices over a grid of PEs, and verify the product.
 #[derive(Parser)]
@@ -127,7 +127,11 @@ fn measure(
         times.push(timed(world, || multiplication.run(&processor, variant))?);
     }
     let check = verify::check(world, &layout, &multiplication)?;
-    Ok(Report::new(&layout, (variant, kernel), &times[1..], check))
+    let (way, n) = (Way::Variant(variant.name()), layout.n as f64);
+    let (operations, times) = (2.0 * n * n * n, &times[1..]);
+    let (residual, fingerprint) = (check.residual, Fingerprint::Checksum(check.checksum));
+    let outcome = Outcome { way, kernel, operations, times, residual, fingerprint };
+    Ok(Report::new(&SUBJECT, &layout, outcome))
 }
 
 #[cfg(test)]
