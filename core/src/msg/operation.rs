@@ -1,9 +1,9 @@
 //! Sends, receives and probes.
 
 use super::envelope::{ANY_TAG, Context, Envelope, Tag};
-use super::outgoing::First;
 use super::request::{Phase, Request, RequestId, Status};
 use super::state::{Direct, Exchange, State, Unexpected};
+use super::wire::eager_words;
 use super::{TwoSided, process};
 use crate::Pe;
 use crate::base::awaited::Awaited;
@@ -78,9 +78,8 @@ impl TwoSided {
             && peer.waiting.is_empty()
             && let Some(out) = &mut peer.out
         {
-            let first = First::eager(to.tag, to.context.0, (data, bytes));
             // SAFETY: the caller guarantees the data.
-            if unsafe { out.send_first(&first) } {
+            if unsafe { out.send_eager(eager_words(to.tag, to.context), (data, bytes)) } {
                 let doorbell = out.greet();
                 // SYNC POINT doorbell: orders the message before the look at the receiver's announcement.
                 state.leave_by_update();

@@ -2,9 +2,10 @@
 //!
 //! Invariant: the unsolicited messages to a PE leave in the order of the sends, and so do the solicited ones.
 
+use super::envelope::{Context, Tag};
 use super::request::{Phase, Request, RequestId};
 use super::state::{Answer, Exchange, Out, Peer, Region, SOLICITED, UNSOLICITED};
-use super::wire::{Announcement, Home, Kind};
+use super::wire::{Announcement, Home, Kind, eager_words};
 use crate::Pe;
 use pelago_fabric::shm::fifo::Words;
 
@@ -23,9 +24,8 @@ pub(super) struct First {
 impl First {
     /// An eager message, which nobody confirms.
     #[inline(always)]
-    pub(super) fn eager(tag: u32, context: u64, (data, bytes): (*const u8, usize)) -> First {
-        let words = [Kind::Eager.with(tag.into()), context];
-        First { words, head: [0; 4], heads: 0, data, bytes, is_all: true }
+    fn eager(tag: Tag, context: Context, (data, bytes): (*const u8, usize)) -> First {
+        First { words: eager_words(tag, context), head: [0; 4], heads: 0, data, bytes, is_all: true }
     }
 
     /// The first message of this send.
@@ -41,7 +41,7 @@ impl First {
             let words = [Kind::Matched.with(tag), context];
             return First { words, head: [id.code(), 0, 0, 0], heads: 1, data, bytes, is_all: false };
         }
-        First::eager(send.envelope.tag, context, (data, bytes))
+        First::eager(send.envelope.tag, send.envelope.context, (data, bytes))
     }
 
     /// The words in front of the data.
@@ -51,11 +51,20 @@ impl First {
 }
 
 impl Out {
+    /// Sends an eager message through the FIFO; `false` if there is no room now.
+    ///
+    /// # Safety
+    /// The data are valid for reads.
+    #[inline(always)]
+    pub(super) unsafe fn send_eager(&mut self, words: Words, (data, bytes): (*const u8, usize)) -> bool {
+        // SAFETY: the caller guarantees the data.
+        unsafe { self.fifos[UNSOLICITED].send(words, &[], data, bytes) }
+    }
+
     /// Sends the first message of a send through the FIFO; `false` if there is no room now.
     ///
     /// # Safety
     /// The data of the send are valid for reads.
-    #[inline(always)]
     pub(super) unsafe fn send_first(&mut self, first: &First) -> bool {
         // SAFETY: the caller guarantees the data.
         unsafe { self.fifos[UNSOLICITED].send(first.words, first.head(), first.data, first.bytes) }

@@ -6,7 +6,7 @@
 use super::envelope::Envelope;
 use super::matching::Matching;
 use super::request::{Phase, Request, RequestId, Requests, Status};
-use super::wire::{Announcement, Kind, Target};
+use super::wire::{Announcement, Kind, Target, eager_words};
 use crate::Pe;
 use crate::coll::teams::Teams;
 use pelago_boot::Settings;
@@ -374,7 +374,7 @@ impl State {
         if !exchange.matching.is_clear(envelope) {
             return Direct::Other;
         }
-        let words = [Kind::Eager.with(envelope.tag.into()), envelope.context.0];
+        let words = eager_words(envelope.tag, envelope.context);
         let (mut bytes, mut is_other) = (0, false);
         let taken = fifo.receive(|its_words, payload| {
             is_other = its_words != words;

@@ -17,6 +17,7 @@
 //! are answers to a message of their receiver, so that it can always take them. Over a network the purpose of
 //! a message stands above the kind, and the second word in front of the payload, except that of `Data`.
 
+use super::envelope::{Context, Tag};
 use pelago_fabric::Remote;
 
 /// The kind of a message.
@@ -71,6 +72,12 @@ impl Kind {
     pub fn is_unsolicited(self) -> bool {
         matches!(self, Kind::Eager | Kind::Matched | Kind::Announce)
     }
+}
+
+/// The words of an eager message.
+#[inline(always)]
+pub fn eager_words(tag: Tag, Context(context): Context) -> [u64; 2] {
+    [Kind::Eager.with(tag.into()), context]
 }
 
 /// Where the data of an announced message lie.

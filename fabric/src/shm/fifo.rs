@@ -284,7 +284,7 @@ impl<'m> Producer<'m> {
                     _ => into.copy_from_nonoverlapping(tail, bytes),
                 }
             }
-            for (place, word) in cell[FIRST_PAYLOAD_WORD..].iter().zip(payload).take(total.div_ceil(8)) {
+            for (place, word) in cell[FIRST_PAYLOAD_WORD..].iter().zip(payload) {
                 place.store(word, Ordering::Relaxed);
             }
         }
