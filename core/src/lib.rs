@@ -17,6 +17,7 @@
 //! | `region` | allocations of symmetric memory and the operations on them, as bytes |
 //! | `messages` | active messages: rings, windows, the execution of handlers |
 //! | `msg` | two-sided messages: tag matching, protocols |
+//! | `message_coll` | collective operations on private memory, by messages |
 //! | `wakers` | the futures to wake when an event has come |
 //! | `runtime` | all of them in one struct |
 //! | `join` | how a process becomes a PE, or several |
@@ -30,6 +31,7 @@ pub mod endpoint;
 pub mod job;
 pub mod join;
 pub mod memory;
+pub mod message_coll;
 pub mod messages;
 pub mod msg;
 pub mod progress;

@@ -20,6 +20,7 @@ use crate::job::upper::{Upper, UpperLayers};
 use crate::job::{Job, is_alone_in_process};
 use crate::memory::route::Routes;
 use crate::memory::segment::Memory;
+use crate::message_coll::MessageCollectives;
 use crate::messages::message_state::MessageState;
 use crate::messages::messaging::Messaging;
 use crate::msg::TwoSided;
@@ -59,6 +60,7 @@ impl Deref for Core {
 #[repr(C)]
 pub struct Runtime {
     pub two_sided: TwoSided,
+    pub message_coll: MessageCollectives,
     pub wakers: Wakers,
 }
 
@@ -134,6 +136,9 @@ impl Upper for Runtime {
         if self.uses_messages() {
             self.advance_messages();
         }
+        if self.message_coll.are_active() {
+            self.message_coll.advance(self);
+        }
         self.wakers.wake_futures(self);
     }
 
@@ -169,7 +174,7 @@ impl Upper for Runtime {
 
     fn activity(&self) -> u64 {
         let received = if self.has_open_handlers() { self.am.received_cells() } else { 0 };
-        self.collectives.moves() + received + self.message_activity()
+        self.collectives.moves() + self.message_coll.moves() + received + self.message_activity()
     }
 
     fn are_messages_settled(&self) -> bool {
@@ -224,6 +229,7 @@ impl Core {
                 messaging: Messaging { teams, am: MessageState::default() },
                 msg: MsgState::new(settings),
             },
+            message_coll: MessageCollectives::default(),
             wakers: Wakers::default(),
         });
         // SAFETY: the runtime holds the job; it is not moved out of its `Arc` nor borrowed mutably.
@@ -296,6 +302,7 @@ impl Core {
         if std::thread::panicking() || self.is_closed() {
             return;
         }
+        self.message_coll.finish(self);
         self.finish_messages();
         self.finish_collectives();
         if let Some(net) = &self.net {

@@ -12,7 +12,7 @@
 mod combiner;
 mod sweep;
 
-pub use combiner::{Combiner, IntoCombiner};
+pub use combiner::{Combine, Combiner, IntoCombiner};
 
 use crate::base::element::Element;
 use num_complex::Complex;

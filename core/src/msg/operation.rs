@@ -108,6 +108,8 @@ impl TwoSided {
     ) -> Result<Option<RequestId>> {
         callback::forbid(self, "send");
         self.check_tag("send", to.tag)?;
+        // A message without data may have no address.
+        let data = if bytes == 0 { std::ptr::NonNull::<u8>::dangling().as_ptr().cast_const() } else { data };
         let (me, exchange) = (self.my_pe(), &mut state.exchange);
         let envelope = Envelope { context: to.context, source: me as u32, tag: to.tag };
         let is_eager = bytes <= exchange.peers[to.pe].eager_bytes;
@@ -180,6 +182,7 @@ impl TwoSided {
                 return Started::Done(status);
             }
         }
+        let buffer = if room == 0 { std::ptr::NonNull::<u8>::dangling().as_ptr() } else { buffer };
         let exchange = &mut state.exchange;
         let id = exchange.requests.add(Exchange::receive_request(pattern, buffer, room));
         match exchange.matching.find_unexpected(&pattern) {
@@ -300,9 +303,9 @@ impl TwoSided {
         status
     }
 
-    /// Takes what has come through FIFOs; then frees the request if it is done.
+    /// Takes what has come through FIFOs; then frees the request if it is done: its outcome.
     #[track_caller]
-    fn look(&self, id: RequestId) -> Option<Status> {
+    pub fn look(&self, id: RequestId) -> Option<Status> {
         let mut state = self.lock();
         if state.exchange.requests.get(id).phase != Phase::Done {
             self.poll(&mut state, false);

@@ -9,13 +9,13 @@ use super::Finding;
 use crate::workspace::Package;
 
 /// The layers from the ground up; crates of one layer do not depend on each other.
-const LAYERS: [&[&str]; 7] = [
+const LAYERS: [&[&str]; 8] = [
     &["pelago-boot", "pelago-fabric", "pelago-schedule", "xtask"],
     &["pelago-fabric-testkit"],
     &["pelago-core", "pelago-derive"],
-    &["pelago"],
+    &["pelago", "pelago-mpi"],
     &["pelago-apps", "pelago-budget", "pelago-shmem", "pelago-tests"],
-    &["pelago-bench"],
+    &["pelago-bench", "pelago-library"],
     &["pelago-cli"],
 ];
 

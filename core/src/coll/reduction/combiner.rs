@@ -64,8 +64,8 @@ enum Method {
     User(Arc<dyn Combine>),
 }
 
-/// A user's function and its type of elements.
-trait Combine: Send + Sync {
+/// A function that combines elements whose type only it knows.
+pub trait Combine: Send + Sync {
     /// Combines element by element: `into[i] = left[i] op right[i]`.
     ///
     /// # Safety
@@ -97,6 +97,18 @@ impl Combiner {
             is_commutative: false,
             is_associative: false,
             method: Method::User(Arc::new(User { function, element: PhantomData })),
+        }
+    }
+
+    /// The combiner of a function on elements of `element_bytes` bytes, for which these laws hold.
+    pub fn of_function(element_bytes: usize, laws: Laws, function: Arc<dyn Combine>) -> Combiner {
+        Combiner {
+            element_bytes,
+            op: A_FUNCTION,
+            element: "bytes",
+            is_commutative: laws.is_commutative,
+            is_associative: laws.is_associative,
+            method: Method::User(function),
         }
     }
 

@@ -1,0 +1,61 @@
+//! A group of PEs that exchange messages in a context, and the plans of its operations.
+
+use super::plan::{Key, Plan};
+use crate::Pe;
+use crate::base::locked::locked;
+use crate::coll::nodes::Nodes;
+use crate::coll::schedule::Rank;
+use crate::memory::members::Members;
+use crate::msg::envelope::Context;
+use pelago_fabric::sync::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// Plans that a group keeps; the oldest one makes room.
+const PLANS: usize = 16;
+
+/// A group of PEs and the context of its collective operations.
+pub struct MessageGroup {
+    pub context: Context,
+    pub members: Members,
+    pub me: Rank,
+    /// The nodes of the ranks; empty if all are on one.
+    pub nodes: Nodes,
+    /// The number of operations started.
+    started: AtomicU32,
+    plans: Mutex<Vec<(Key, Arc<Plan>)>>,
+}
+
+impl MessageGroup {
+    /// The group of these members, of which this PE has rank `me`. `node` returns the node of a PE.
+    pub fn new(context: Context, members: Members, me: Rank, node: impl Fn(Pe) -> u32) -> MessageGroup {
+        let nodes: Vec<u32> = members.iter().map(node).collect();
+        let are_several = nodes.iter().any(|&node| node != nodes[0]);
+        let nodes = if are_several { nodes.into() } else { Nodes::default() };
+        MessageGroup { context, members, me, nodes, started: AtomicU32::new(0), plans: Mutex::default() }
+    }
+
+    /// The number of members.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The number of the next operation, the same at all members.
+    pub(super) fn next_number(&self) -> u32 {
+        self.started.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The plan of a call, made now if it was not kept.
+    pub(super) fn plan(&self, key: Key, make: impl FnOnce() -> Option<Plan>) -> Option<Arc<Plan>> {
+        let mut plans = locked(&self.plans);
+        if let Some((_, plan)) = plans.iter().find(|(other, _)| *other == key) {
+            return Some(Arc::clone(plan));
+        }
+        let plan = Arc::new(make()?);
+        if plans.len() == PLANS {
+            plans.remove(0);
+        }
+        plans.push((key, Arc::clone(&plan)));
+        Some(plan)
+    }
+}

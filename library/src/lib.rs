@@ -1,0 +1,4 @@
+//! The C libraries of Pelago, linked into one object, so that a process has one runtime whichever of them it
+//! uses.
+
+pub use pelago_mpi as mpi;

@@ -1,0 +1,9 @@
+//! The table of the interface: a file for each chapter of the standard.
+
+mod collective;
+mod comm;
+mod errhandler;
+mod group;
+mod p2p;
+mod request;
+mod setup;

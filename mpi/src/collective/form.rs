@@ -1,0 +1,40 @@
+//! The three forms of a collective operation.
+
+/// Makes the blocking, the non-blocking and the persistent form of operations from the functions that prepare
+/// them. Each preparing function gets the library, the communicator and the arguments.
+macro_rules! forms {
+    ($($prepare:ident: $blocking:ident $nonblocking:ident $persistent:ident
+        ($($argument:ident: $type:ty),*);)*) => {$(
+        pub unsafe fn $blocking(mpi: &Mpi, $($argument: $type,)* comm: MPI_Comm) -> Result {
+            let communicator = mpi.comm(comm)?;
+            // SAFETY: the caller's promise; the operation is over at return.
+            unsafe { $prepare(mpi, communicator, $($argument),*) }?.run(mpi, communicator)
+        }
+
+        pub unsafe fn $nonblocking(
+            mpi: &Mpi, $($argument: $type,)* comm: MPI_Comm, request: *mut MPI_Request,
+        ) -> Result {
+            // SAFETY: the caller's promise, until the operation is over.
+            unsafe {
+                let prepared = $prepare(mpi, mpi.comm(comm)?, $($argument),*)?;
+                $crate::collective::prepare::give(mpi, comm, prepared, request)
+            }
+        }
+
+        pub unsafe fn $persistent(
+            mpi: &Mpi, $($argument: $type,)* comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request,
+        ) -> Result {
+            let place = $crate::library::output("request", request)?;
+            let communicator = mpi.share_comm(comm)?;
+            // SAFETY: the caller's promise, for every start.
+            let start = move |mpi: &Mpi| unsafe {
+                $prepare(mpi, &communicator, $($argument),*)?.begin(mpi, &communicator)
+            };
+            let on = $crate::error::On::Comm(comm);
+            // SAFETY: the caller's pointer is valid for one value.
+            unsafe { place.write($crate::request::persistent(on, start)?) };
+            Ok(())
+        }
+    )*};
+}
+pub(crate) use forms;

@@ -1,0 +1,142 @@
+//! Communicators: a group, a context, and what programs attach to them.
+//!
+//! Invariant: no two communicators that are alive in the job have the same context. Messages of the program
+//! use the context, collective operations the one with bit 0 set.
+
+mod create;
+mod inquiry;
+
+pub use create::*;
+pub use inquiry::*;
+
+use crate::abi::*;
+use crate::attribute::Attributes;
+use crate::errhandler::{Handler, HandlerCell};
+use crate::error::{Error, Result};
+use crate::group::Group;
+use crate::info::Hints;
+use crate::library::{COLLECTIVE, Mpi};
+use crate::table::{Kind, Table};
+use crate::topology::Topology;
+use pelago_core::Pe;
+use pelago_core::message_coll::MessageGroup;
+use pelago_core::msg::envelope::Context;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+static COMMS: Table<Comm> = Table::new(Kind::Comm);
+
+/// A communicator.
+pub struct Comm {
+    /// Of messages of the program. Bit 0 is clear.
+    pub context: u64,
+    pub group: Group,
+    /// The other group of an inter-communicator.
+    pub remote: Option<Group>,
+    /// The local group as the collective operations see it.
+    pub members: Arc<MessageGroup>,
+    pub errhandler: HandlerCell,
+    pub attributes: Attributes,
+    pub hints: Hints,
+    /// Of a communicator with a topology.
+    pub topology: OnceLock<Topology>,
+    name: Mutex<String>,
+}
+
+impl Comm {
+    /// The communicator with this context. This PE is in the group.
+    pub fn new(context: u64, group: Group, remote: Option<Group>, node: impl Fn(Pe) -> u32) -> Comm {
+        let members = group.members().expect("the group of a communicator has members").clone();
+        let me = group.my_rank().expect("this PE is in the group");
+        let members = MessageGroup::new(Context(context | COLLECTIVE), members, me, node);
+        Comm {
+            context,
+            group,
+            remote,
+            members: Arc::new(members),
+            errhandler: HandlerCell::new(Handler::Fatal),
+            attributes: Attributes::default(),
+            hints: Hints::default(),
+            topology: OnceLock::new(),
+            name: Mutex::default(),
+        }
+    }
+
+    /// Ranks of the local group.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.group.len()
+    }
+
+    #[inline]
+    pub fn my_rank(&self) -> usize {
+        self.members.me
+    }
+
+    /// The group that destinations and sources are ranks of.
+    #[inline]
+    pub fn peers(&self) -> &Group {
+        self.remote.as_ref().unwrap_or(&self.group)
+    }
+
+    /// The PE of a destination or source.
+    #[inline]
+    pub fn peer(&self, rank: c_int) -> Result<Pe> {
+        self.peers().pe(rank).ok_or_else(|| self.no_rank(rank))
+    }
+
+    #[cold]
+    fn no_rank(&self, rank: c_int) -> Error {
+        let n = self.peers().len();
+        let ranks =
+            if n == 1 { "the only rank is 0".to_owned() } else { format!("ranks are 0 to {}", n - 1) };
+        Error::new(
+            MPI_ERR_RANK,
+            format!("there is no rank {rank} in a communicator of {n} processes; {ranks}"),
+        )
+    }
+
+    /// The rank of the PE that a message comes from.
+    #[inline]
+    pub fn source_rank(&self, pe: Pe) -> c_int {
+        self.peers().rank_of(pe).map_or(MPI_UNDEFINED, |rank| rank as c_int)
+    }
+
+    pub fn set_name(&self, name: &str) {
+        *self.name.lock().unwrap_or_else(PoisonError::into_inner) = name.to_owned();
+    }
+
+    pub fn name(&self) -> String {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The communicator with a handle that is not one of the constants.
+#[inline]
+pub fn find(handle: MPI_Comm) -> Result<&'static Comm> {
+    COMMS.get(handle.0).ok_or_else(|| no_comm(handle))
+}
+
+/// A share of it.
+pub fn share(handle: MPI_Comm) -> Result<Arc<Comm>> {
+    COMMS.share(handle.0).ok_or_else(|| no_comm(handle))
+}
+
+#[cold]
+fn no_comm(handle: MPI_Comm) -> Error {
+    let text = match handle {
+        MPI_COMM_NULL => "the communicator is MPI_COMM_NULL",
+        _ => "the communicator was freed, or never was one",
+    };
+    Error::new(MPI_ERR_COMM, text)
+}
+
+/// The error handler of a communicator.
+pub fn handler(handle: MPI_Comm) -> Option<Handler> {
+    let mpi = crate::library::get()?;
+    Some(mpi.comm(handle).ok()?.errhandler.get())
+}
+
+/// Calls the delete functions of the attributes of `MPI_COMM_SELF`, before the end.
+pub fn delete_own_attributes(_mpi: &Mpi) -> Result {
+    Ok(())
+}

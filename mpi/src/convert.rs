@@ -1,0 +1,132 @@
+//! The arguments that differ between the two forms of a function, and the numbers that implementations get.
+
+use crate::abi::{MPI_Aint, MPI_Count, MPI_UNDEFINED, c_int, c_void};
+
+/// Integers that the program passes as an array; the implementation reads them as 64-bit numbers.
+#[derive(Clone, Copy)]
+pub struct Integers {
+    start: *const c_void,
+    is_wide: bool,
+}
+
+impl Integers {
+    pub fn is_null(&self) -> bool {
+        self.start.is_null()
+    }
+
+    /// The number at a position.
+    ///
+    /// # Safety
+    /// The array has it.
+    #[inline]
+    pub unsafe fn get(&self, position: usize) -> i64 {
+        // SAFETY: the caller promises that the array has the element, of the type that it was made with.
+        unsafe {
+            match self.is_wide {
+                true => self.start.cast::<i64>().add(position).read(),
+                false => self.start.cast::<c_int>().add(position).read().into(),
+            }
+        }
+    }
+
+    /// The first `n` numbers.
+    ///
+    /// # Safety
+    /// The array has them.
+    pub unsafe fn list(&self, n: usize) -> Vec<i64> {
+        // SAFETY: the caller promises that the array has the elements.
+        (0..n).map(|position| unsafe { self.get(position) }).collect()
+    }
+}
+
+/// The place of an integer that the implementation returns.
+#[derive(Clone, Copy)]
+pub struct IntegerOut {
+    place: *mut c_void,
+    is_wide: bool,
+}
+
+impl IntegerOut {
+    pub fn is_null(&self) -> bool {
+        self.place.is_null()
+    }
+
+    /// Stores a number: `MPI_UNDEFINED` if the place is too narrow for it.
+    ///
+    /// # Safety
+    /// The place is valid for writes.
+    pub unsafe fn set(&self, value: i64) {
+        // SAFETY: the caller promises that the place is valid, of the type that it was made with.
+        unsafe {
+            match self.is_wide {
+                true => self.place.cast::<i64>().write(value),
+                false => self.place.cast::<c_int>().write(c_int::try_from(value).unwrap_or(MPI_UNDEFINED)),
+            }
+        }
+    }
+
+    /// The place `positions` numbers further on.
+    pub fn at(&self, positions: usize) -> IntegerOut {
+        let size = if self.is_wide { size_of::<i64>() } else { size_of::<c_int>() };
+        IntegerOut { place: self.place.wrapping_byte_add(positions * size), is_wide: self.is_wide }
+    }
+}
+
+/// Defines the types of one form: numbers, arrays, and places of results.
+macro_rules! integers {
+    (numbers { $($number:ident = $of:ty,)* } arrays { $($array:ident = $element:ty,)* } results { $($out:ident = $result:ty,)* }) => {
+        $(
+            #[repr(transparent)]
+            #[derive(Clone, Copy)]
+            pub struct $number(pub $of);
+            impl From<$number> for i64 {
+                #[inline]
+                fn from(number: $number) -> i64 {
+                    number.0 as i64
+                }
+            }
+        )*
+        $(
+            #[repr(transparent)]
+            #[derive(Clone, Copy)]
+            pub struct $array(pub *const $element);
+            impl From<$array> for Integers {
+                #[inline]
+                fn from(array: $array) -> Integers {
+                    Integers { start: array.0.cast(), is_wide: size_of::<$element>() == size_of::<i64>() }
+                }
+            }
+        )*
+        $(
+            #[repr(transparent)]
+            #[derive(Clone, Copy)]
+            pub struct $out(pub *mut $result);
+            impl From<$out> for IntegerOut {
+                #[inline]
+                fn from(out: $out) -> IntegerOut {
+                    IntegerOut { place: out.0.cast(), is_wide: size_of::<$result>() == size_of::<i64>() }
+                }
+            }
+        )*
+    };
+}
+
+/// The types of the usual form.
+pub mod small {
+    use super::*;
+    integers! {
+        numbers { Count = c_int, Aint = MPI_Aint, DispUnit = c_int, }
+        arrays { Counts = c_int, Displs = c_int, Aints = MPI_Aint, }
+        results { CountOut = c_int, AintOut = MPI_Aint, DispUnitOut = c_int, }
+    }
+}
+
+/// The types of the form with larger integers.
+pub mod large {
+    use super::*;
+    integers! {
+        numbers { Count = MPI_Count, Aint = MPI_Count, DispUnit = MPI_Aint, }
+        arrays { Counts = MPI_Count, Displs = MPI_Aint, Aints = MPI_Count, }
+        results { CountOut = MPI_Count, AintOut = MPI_Count, DispUnitOut = MPI_Aint, }
+    }
+}

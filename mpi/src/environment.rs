@@ -1,0 +1,1 @@
+//! Error classes and codes, and what else is asked of the environment.

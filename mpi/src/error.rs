@@ -1,0 +1,171 @@
+//! Errors: their classes, the texts that name rank, call and argument, and the handlers that get them.
+//!
+//! Invariant: an error code is its class, so that a program may compare either. The text of the last error of
+//! each class that this thread has raised is part of `MPI_Error_string`.
+
+use crate::abi::*;
+use crate::errhandler::Handler;
+use crate::{comm, file, library, session, win};
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+/// The outcome of an implementation.
+pub type Result<T = ()> = std::result::Result<T, Error>;
+
+/// An error of a call.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    code: c_int,
+    text: String,
+    on: Option<On>,
+}
+
+/// The object whose error handler an error is passed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    Comm(MPI_Comm),
+    Win(MPI_Win),
+    File(MPI_File),
+    Session(MPI_Session),
+}
+
+impl Error {
+    /// An error of this class. The text says what is wrong, and the remedy.
+    #[cold]
+    pub fn new(class: c_int, text: impl Into<String>) -> Error {
+        Error(Box::new(Inner { code: class, text: text.into(), on: None }))
+    }
+
+    /// The same, for the handler of this object rather than that of the call's argument.
+    pub fn on(mut self, on: On) -> Error {
+        self.0.on = Some(on);
+        self
+    }
+
+    /// Its class, or the code that the program has added.
+    pub fn code(&self) -> c_int {
+        self.0.code
+    }
+
+    pub fn text(&self) -> &str {
+        &self.0.text
+    }
+}
+
+impl From<pelago_core::Error> for Error {
+    fn from(error: pelago_core::Error) -> Error {
+        Error::new(MPI_ERR_OTHER, error.to_string())
+    }
+}
+
+/// Fails with an error of a class unless a condition holds.
+macro_rules! ensure {
+    ($condition:expr, $class:expr, $($text:tt)+) => {
+        if !$condition {
+            return Err($crate::error::Error::new($class, format!($($text)+)));
+        }
+    };
+}
+pub(crate) use ensure;
+
+/// The object that an argument names, if errors of it go to a handler.
+pub trait Blame {
+    fn of(&self) -> Option<On> {
+        None
+    }
+}
+
+impl Blame for MPI_Comm {
+    fn of(&self) -> Option<On> {
+        Some(On::Comm(*self))
+    }
+}
+
+impl Blame for MPI_Win {
+    fn of(&self) -> Option<On> {
+        Some(On::Win(*self))
+    }
+}
+
+impl Blame for MPI_File {
+    fn of(&self) -> Option<On> {
+        Some(On::File(*self))
+    }
+}
+
+impl Blame for MPI_Session {
+    fn of(&self) -> Option<On> {
+        Some(On::Session(*self))
+    }
+}
+
+macro_rules! blameless {
+    ($($type:ty)*) => {$(impl Blame for $type {})*};
+}
+
+blameless! {
+    c_int MPI_Aint MPI_Count MPI_Group MPI_Message MPI_Info MPI_Errhandler MPI_Request MPI_Datatype MPI_Op
+    MPI_T_enum MPI_T_cvar_handle MPI_T_pvar_handle MPI_T_pvar_session MPI_T_event_registration
+    MPI_T_event_instance
+    crate::convert::small::Count crate::convert::small::Aint crate::convert::small::DispUnit
+    crate::convert::small::Counts crate::convert::small::Displs crate::convert::small::Aints
+    crate::convert::small::CountOut crate::convert::small::AintOut crate::convert::small::DispUnitOut
+    crate::convert::large::Count crate::convert::large::DispUnit
+    crate::convert::large::Counts crate::convert::large::Displs crate::convert::large::Aints
+    crate::convert::large::CountOut crate::convert::large::AintOut crate::convert::large::DispUnitOut
+    crate::convert::large::Aint
+}
+
+impl<T> Blame for *const T {}
+impl<T> Blame for *mut T {}
+
+thread_local! {
+    /// The text of the last error of each class.
+    static LAST: RefCell<HashMap<c_int, String>> = RefCell::default();
+}
+
+/// The text of the last error with a code that this thread has raised.
+pub fn last_text(code: c_int) -> Option<String> {
+    LAST.with_borrow(|last| last.get(&code).cloned())
+}
+
+/// A call before the library is initialised, or after its end.
+#[cold]
+pub fn not_initialized(call: &str) -> c_int {
+    let when = if library::is_finalized() { "after MPI_Finalize" } else { "before MPI_Init" };
+    let error = Error::new(MPI_ERR_OTHER, format!("it is called {when}. Call it between the two"));
+    raise(call, error, &[])
+}
+
+/// Passes an error to the handler of its object: the code that the call returns.
+#[cold]
+pub fn raise(call: &str, error: Error, arguments: &[Option<On>]) -> c_int {
+    let Inner { code, text, on } = *error.0;
+    let whose = library::get().map_or_else(String::new, |mpi| format!("PE {}: ", mpi.core.my_pe()));
+    let text = format!("{whose}{call}: {text}");
+    LAST.with_borrow_mut(|last| last.insert(code, text.clone()));
+    let on = on.or_else(|| arguments.iter().flatten().next().copied());
+    let (on, handler) = handler_of(on);
+    handler.handle(on, code, &text)
+}
+
+/// The handler for errors of an object. Those of no object, or of one that does not exist, go to the handler
+/// of `MPI_COMM_SELF`.
+fn handler_of(on: Option<On>) -> (On, Handler) {
+    let of_object = on.and_then(|on| {
+        let handler = match on {
+            On::Comm(comm) => comm::handler(comm),
+            On::Win(win) => win::handler(win),
+            On::File(file) => file::handler(file),
+            On::Session(session) => session::handler(session),
+        };
+        Some((on, handler?))
+    });
+    of_object.unwrap_or_else(|| {
+        let handler = comm::handler(MPI_COMM_SELF).unwrap_or_else(library::first_handler);
+        (On::Comm(MPI_COMM_SELF), handler)
+    })
+}

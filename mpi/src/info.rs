@@ -1,0 +1,5 @@
+//! Info objects.
+
+/// The hints of an object.
+#[derive(Default)]
+pub struct Hints;

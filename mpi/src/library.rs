@@ -1,0 +1,132 @@
+//! The library's one state in a process, and what is known before and after it.
+//!
+//! Invariant: it is made by the first initialisation and lives until the process ends, so that a reference to
+//! it is valid for the duration of a call.
+
+use crate::abi::*;
+use crate::comm::{self, Comm};
+use crate::datatype::{self, Datatype};
+use crate::errhandler::Handler;
+use crate::error::{Error, Result};
+use crate::group::Group;
+use pelago_core::Core;
+use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::ptr::null_mut;
+use std::sync::Arc;
+use std::thread::ThreadId;
+
+static LIBRARY: AtomicPtr<Mpi> = AtomicPtr::new(null_mut());
+static IS_FINALIZED: AtomicBool = AtomicBool::new(false);
+
+/// The state.
+pub struct Mpi {
+    pub core: Core,
+    pub world: Arc<Comm>,
+    pub own: Arc<Comm>,
+    pub thread_level: c_int,
+    pub main_thread: ThreadId,
+    /// The number of contexts that this PE has given to communicators.
+    contexts: AtomicU32,
+}
+
+/// The bit of a context that tells communicators of MPI from teams.
+const MPI_CONTEXT: u64 = 1 << 63;
+/// The bit of a context that tells collective operations from messages of the program.
+pub const COLLECTIVE: u64 = 1;
+
+impl Mpi {
+    /// A context that no other communicator of the job has. Bit 0 is clear.
+    pub fn new_context(&self) -> u64 {
+        let number = self.contexts.fetch_add(1, Ordering::Relaxed);
+        MPI_CONTEXT | (self.core.my_pe() as u64) << 33 | u64::from(number) << 1
+    }
+
+    /// The communicator with a handle.
+    #[inline]
+    pub fn comm(&self, handle: MPI_Comm) -> Result<&Comm> {
+        match handle {
+            MPI_COMM_WORLD => Ok(&self.world),
+            MPI_COMM_SELF => Ok(&self.own),
+            _ => comm::find(handle),
+        }
+    }
+
+    /// A share of the communicator with a handle.
+    pub fn share_comm(&self, handle: MPI_Comm) -> Result<Arc<Comm>> {
+        match handle {
+            MPI_COMM_WORLD => Ok(Arc::clone(&self.world)),
+            MPI_COMM_SELF => Ok(Arc::clone(&self.own)),
+            _ => comm::share(handle),
+        }
+    }
+
+    /// The datatype with a handle.
+    #[inline]
+    pub fn datatype(&self, handle: MPI_Datatype) -> Result<&Datatype> {
+        datatype::find(handle)
+    }
+}
+
+/// Makes the library of a PE.
+pub fn open(core: Core, thread_level: c_int) -> &'static Mpi {
+    let (me, n) = (core.my_pe(), core.n_pes());
+    let node = |pe| core.node(pe);
+    let world = Comm::new(MPI_CONTEXT | 1 << 62, Group::all(n, me), None, node);
+    let own = Comm::new(MPI_CONTEXT | 1 << 62 | 2, Group::of(&[me], me), None, node);
+    world.set_name("MPI_COMM_WORLD");
+    own.set_name("MPI_COMM_SELF");
+    let mpi = Box::leak(Box::new(Mpi {
+        world: Arc::new(world),
+        own: Arc::new(own),
+        thread_level,
+        main_thread: std::thread::current().id(),
+        contexts: AtomicU32::new(0),
+        core,
+    }));
+    // SYNC POINT library: releases the state to `get`.
+    LIBRARY.store(mpi, Ordering::Release);
+    mpi
+}
+
+/// The library, between its initialisation and its end.
+#[inline]
+pub fn get() -> Option<&'static Mpi> {
+    // SYNC POINT library: acquires the state. SAFETY: it is never freed.
+    unsafe { LIBRARY.load(Ordering::Acquire).as_ref() }
+}
+
+/// Ends the library: calls are refused from now on.
+pub fn close() {
+    IS_FINALIZED.store(true, Ordering::Relaxed);
+    LIBRARY.store(null_mut(), Ordering::Release);
+}
+
+/// Whether the library has ended.
+pub fn is_finalized() -> bool {
+    IS_FINALIZED.load(Ordering::Relaxed)
+}
+
+/// The handler of errors before any object exists.
+pub fn first_handler() -> Handler {
+    Handler::Fatal
+}
+
+/// Ends the job because of an error.
+#[cold]
+pub fn abort(code: c_int, text: &str) -> ! {
+    match get() {
+        Some(mpi) => mpi.core.abort(if code == 0 { 1 } else { code }, text),
+        None => {
+            eprintln!("{text}");
+            std::process::exit(if code == 0 { 1 } else { code })
+        }
+    }
+}
+
+/// Checks the place of a result.
+pub fn output<T>(name: &str, place: *mut T) -> Result<*mut T> {
+    match place.is_null() {
+        true => Err(Error::new(MPI_ERR_ARG, format!("{name} is null. Give the place of the result"))),
+        false => Ok(place),
+    }
+}

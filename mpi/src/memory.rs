@@ -1,0 +1,1 @@
+//! Memory that programs allocate through the library.

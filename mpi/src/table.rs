@@ -1,0 +1,179 @@
+//! Tables of objects that the program knows by handles.
+//!
+//! A handle is a number of 31 bits: the position in the table, a part of the position's generation, and the
+//! kind of the object, so that a stale handle and one of another kind are detected, and that a handle is an
+//! `int` as well (`MPI_Comm_toint`).
+//!
+//! Invariant: a position is freed and used again only by the owner of its handle. A reference from `get` is
+//! valid until then, and the program must not free an object during another call on it.
+
+use pelago_fabric::sync::{AtomicPtr, AtomicU32, Ordering};
+use std::ptr::null_mut;
+use std::sync::{Arc, Mutex, PoisonError};
+
+const CHUNK: usize = 1024;
+const CHUNKS: usize = 512;
+/// Handles below are those of the standard's constants.
+const FIRST_SHIFT: u32 = 12;
+const GENERATION_SHIFT: u32 = 4;
+const GENERATION_MASK: u32 = 0xff;
+const KIND_MASK: usize = 0xf;
+
+/// The kind of the objects of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    Comm = 1,
+    Group,
+    Datatype,
+    Op,
+    Request,
+    Message,
+    Info,
+    Errhandler,
+    Win,
+    File,
+    Session,
+}
+
+/// A table of objects of one kind.
+pub struct Table<T> {
+    kind: Kind,
+    chunks: [AtomicPtr<Slot<T>>; CHUNKS],
+    free: Mutex<Free>,
+}
+
+struct Slot<T> {
+    generation: AtomicU32,
+    object: AtomicPtr<T>,
+}
+
+struct Free {
+    positions: Vec<u32>,
+    used: usize,
+}
+
+impl<T> Table<T> {
+    /// An empty table.
+    pub const fn new(kind: Kind) -> Table<T> {
+        Table {
+            kind,
+            chunks: [const { AtomicPtr::new(null_mut()) }; CHUNKS],
+            free: Mutex::new(Free { positions: Vec::new(), used: 0 }),
+        }
+    }
+
+    /// Puts an object in; returns its handle. `None` if the table is full.
+    pub fn insert(&self, object: Arc<T>) -> Option<usize> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let position = match free.positions.pop() {
+            Some(position) => position as usize,
+            None if free.used == CHUNKS * CHUNK => return None,
+            None => {
+                if free.used.is_multiple_of(CHUNK) {
+                    let slot = || Slot { generation: AtomicU32::new(0), object: AtomicPtr::new(null_mut()) };
+                    let chunk: Box<[Slot<T>]> = (0..CHUNK).map(|_| slot()).collect();
+                    // SYNC POINT handle-chunk: releases the empty slots to `slot`.
+                    self.chunks[free.used / CHUNK].store(Box::leak(chunk).as_mut_ptr(), Ordering::Release);
+                }
+                free.used += 1;
+                free.used - 1
+            }
+        };
+        drop(free);
+        let slot = self.slot(position)?;
+        // SYNC POINT handle: releases the object to `get`.
+        slot.object.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
+        let generation = (slot.generation.load(Ordering::Relaxed) & GENERATION_MASK) as usize;
+        Some((position + 1) << FIRST_SHIFT | generation << GENERATION_SHIFT | self.kind as usize)
+    }
+
+    #[inline]
+    fn slot(&self, position: usize) -> Option<&Slot<T>> {
+        let chunk = self.chunks.get(position / CHUNK)?;
+        // SYNC POINT handle-chunk: acquires the empty slots.
+        let chunk = chunk.load(Ordering::Acquire);
+        // SAFETY: a chunk has this many slots and is never freed.
+        (!chunk.is_null()).then(|| unsafe { &*chunk.add(position % CHUNK) })
+    }
+
+    #[inline]
+    fn find(&self, handle: usize) -> Option<(usize, &Slot<T>)> {
+        if handle & KIND_MASK != self.kind as usize {
+            return None;
+        }
+        let position = (handle >> FIRST_SHIFT).checked_sub(1)?;
+        let slot = self.slot(position)?;
+        let generation = (handle >> GENERATION_SHIFT) as u32 & GENERATION_MASK;
+        (slot.generation.load(Ordering::Relaxed) & GENERATION_MASK == generation).then_some((position, slot))
+    }
+
+    /// The object with a handle. The reference is valid until the handle is removed.
+    #[inline]
+    pub fn get(&self, handle: usize) -> Option<&T> {
+        let (_, slot) = self.find(handle)?;
+        // SYNC POINT handle: acquires the object. SAFETY: the table has a share of the object as long as the
+        // handle is in it, and the program does not free an object during a call on it.
+        unsafe { slot.object.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// A share of the object with a handle.
+    pub fn share(&self, handle: usize) -> Option<Arc<T>> {
+        let object: *const T = self.get(handle)?;
+        // SAFETY: the object is in an `Arc`, a share of which the table has.
+        unsafe {
+            Arc::increment_strong_count(object);
+            Some(Arc::from_raw(object))
+        }
+    }
+
+    /// Removes a handle: the table's share of its object.
+    pub fn remove(&self, handle: usize) -> Option<Arc<T>> {
+        let (position, slot) = self.find(handle)?;
+        let object = slot.object.swap(null_mut(), Ordering::AcqRel);
+        if object.is_null() {
+            return None;
+        }
+        slot.generation.fetch_add(1, Ordering::Relaxed);
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).positions.push(position as u32);
+        // SAFETY: the table's share of the `Arc`, taken once.
+        Some(unsafe { Arc::from_raw(object) })
+    }
+
+    /// The number of objects.
+    pub fn len(&self) -> usize {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.used - free.positions.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_lead_to_their_objects_until_they_are_removed() {
+        let table: Table<usize> = Table::new(Kind::Comm);
+        let handles: Vec<usize> = (0..3000).map(|i| table.insert(Arc::new(i)).unwrap()).collect();
+        for (i, &handle) in handles.iter().enumerate() {
+            assert!(handle >= 1 << FIRST_SHIFT && handle <= i32::MAX as usize);
+            assert_eq!(table.get(handle), Some(&i));
+        }
+        assert_eq!(table.remove(handles[7]).as_deref(), Some(&7));
+        assert_eq!((table.get(handles[7]), table.remove(handles[7])), (None, None));
+        let again = table.insert(Arc::new(8000)).unwrap();
+        assert_ne!(again, handles[7], "the position is the same, the generation is not");
+        assert_eq!((table.get(handles[7]), table.get(again), table.len()), (None, Some(&8000), 3000));
+    }
+
+    #[test]
+    fn other_numbers_are_no_handles() {
+        let table: Table<u8> = Table::new(Kind::Group);
+        let other: Table<u8> = Table::new(Kind::Comm);
+        let handle = table.insert(Arc::new(1)).unwrap();
+        assert!(other.insert(Arc::new(2)).is_some() && other.get(handle).is_none());
+        for wrong in [0, 1, 0x101, handle + (1 << FIRST_SHIFT), handle + (1 << 30), usize::MAX] {
+            assert!(table.get(wrong).is_none(), "{wrong:#x}");
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Virtual topologies.
+
+/// The topology of a communicator.
+pub enum Topology {}
