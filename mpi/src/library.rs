@@ -33,12 +33,14 @@ pub struct Mpi {
 const MPI_CONTEXT: u64 = 1 << 63;
 /// The bit of a context that tells collective operations from messages of the program.
 pub const COLLECTIVE: u64 = 1;
+/// The bit of a context that tells what partitioned sends announce from messages of the program.
+pub const PARTITIONED: u64 = 2;
 
 impl Mpi {
-    /// A context that no other communicator of the job has. Bit 0 is clear.
+    /// A context that no other communicator of the job has. Its lowest three bits are clear.
     pub fn new_context(&self) -> u64 {
         let number = self.contexts.fetch_add(1, Ordering::Relaxed);
-        MPI_CONTEXT | (self.core.my_pe() as u64) << 33 | u64::from(number) << 1
+        MPI_CONTEXT | (self.core.my_pe() as u64) << 33 | u64::from(number) << 3
     }
 
     /// The communicator with a handle.
@@ -72,7 +74,7 @@ pub fn open(core: Core, thread_level: c_int) -> &'static Mpi {
     let (me, n) = (core.my_pe(), core.n_pes());
     let node = |pe| core.node(pe);
     let world = Comm::new(MPI_CONTEXT | 1 << 62, Group::all(n, me), None, node);
-    let own = Comm::new(MPI_CONTEXT | 1 << 62 | 2, Group::of(&[me], me), None, node);
+    let own = Comm::new(MPI_CONTEXT | 1 << 62 | 8, Group::of(&[me], me), None, node);
     world.set_name("MPI_COMM_WORLD");
     own.set_name("MPI_COMM_SELF");
     let mpi = Box::leak(Box::new(Mpi {

@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::info::Hints;
 use crate::library::{COLLECTIVE, Mpi};
+use crate::p2p::Place;
 use crate::table::{Kind, Table};
 use crate::topology::Topology;
 use pelago_core::Pe;
@@ -27,7 +28,7 @@ static COMMS: Table<Comm> = Table::new(Kind::Comm);
 
 /// A communicator.
 pub struct Comm {
-    /// Of messages of the program. Bit 0 is clear.
+    /// Of messages of the program. Its lowest three bits are clear.
     pub context: u64,
     pub group: Group,
     /// The other group of an inter-communicator.
@@ -37,6 +38,8 @@ pub struct Comm {
     pub errhandler: HandlerCell,
     pub attributes: Attributes,
     pub hints: Hints,
+    /// The buffer for buffered sends.
+    pub attached: Place,
     /// Of a communicator with a topology.
     pub topology: OnceLock<Topology>,
     name: Mutex<String>,
@@ -56,6 +59,7 @@ impl Comm {
             errhandler: HandlerCell::new(Handler::Fatal),
             attributes: Attributes::default(),
             hints: Hints::default(),
+            attached: Place::default(),
             topology: OnceLock::new(),
             name: Mutex::default(),
         }

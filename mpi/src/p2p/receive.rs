@@ -1,7 +1,6 @@
 //! Receives.
 
 use super::buffer::bytes_of;
-use super::send::Send;
 use crate::abi::*;
 use crate::comm::Comm;
 use crate::datatype;
@@ -9,8 +8,7 @@ use crate::error::{Error, On, Result, ensure};
 use crate::library::{Mpi, output};
 use crate::request::{self, Active, Message, NO_PROCESS, Outcome, Unpack};
 use pelago_core::msg::envelope::{Context, Envelope};
-use pelago_core::msg::operation::{Mode, Started};
-use pelago_core::msg::request::Status;
+use pelago_core::msg::operation::Started;
 
 /// A receive of these elements.
 #[derive(Clone, Copy)]
@@ -214,49 +212,4 @@ pub unsafe fn recv_init(
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { place.write(request::persistent(On::Comm(comm), start)?) };
     Ok(())
-}
-
-/// `MPI_Sendrecv`.
-pub unsafe fn sendrecv(
-    mpi: &Mpi,
-    sendbuf: *const c_void,
-    sendcount: i64,
-    sendtype: MPI_Datatype,
-    dest: c_int,
-    sendtag: c_int,
-    recvbuf: *mut c_void,
-    recvcount: i64,
-    recvtype: MPI_Datatype,
-    source: c_int,
-    recvtag: c_int,
-    comm: MPI_Comm,
-    status: *mut MPI_Status,
-) -> Result {
-    let receive =
-        Receive { buffer: recvbuf, count: recvcount, datatype: recvtype, source, tag: recvtag, comm };
-    let send = Send {
-        buffer: sendbuf,
-        count: sendcount,
-        datatype: sendtype,
-        dest,
-        tag: sendtag,
-        comm,
-        mode: Mode::Standard,
-    };
-    // SAFETY: the caller's promise; both are complete at return.
-    unsafe {
-        let mut arriving = receive.start(mpi)?;
-        send.run(mpi)?;
-        let outcome = request::complete(mpi, &mut arriving);
-        request::store(status, &outcome.status);
-        if outcome.error != MPI_SUCCESS {
-            return Err(truncated(&outcome.status, recvcount));
-        }
-    }
-    Ok(())
-}
-
-/// The rank and tag of a message that a probe has found.
-pub fn found(comm: &Comm, status: &Status) -> MPI_Status {
-    request::received(comm, status, usize::MAX)
 }

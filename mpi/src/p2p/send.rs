@@ -72,6 +72,13 @@ impl Send {
         }
     }
 
+    /// Checks the arguments, before anything is communicated.
+    pub fn check(&self, mpi: &Mpi) -> Result {
+        address(mpi, self.dest, self.tag, self.comm)?;
+        super::buffer::bytes_of(self.count, mpi.datatype(self.datatype)?)?;
+        Ok(())
+    }
+
     unsafe fn start_request(self, mpi: &Mpi, request: *mut MPI_Request) -> Result {
         let place = output("request", request)?;
         // SAFETY: the caller's promise.
@@ -81,8 +88,7 @@ impl Send {
 
     unsafe fn make_persistent(self, mpi: &Mpi, request: *mut MPI_Request) -> Result {
         let place = output("request", request)?;
-        address(mpi, self.dest, self.tag, self.comm)?;
-        super::buffer::bytes_of(self.count, mpi.datatype(self.datatype)?)?;
+        self.check(mpi)?;
         // SAFETY: the caller's promise, for every start.
         let start = move |mpi: &Mpi| unsafe { self.start(mpi) };
         // SAFETY: the caller's pointer is valid for one value.

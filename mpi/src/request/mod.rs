@@ -14,6 +14,7 @@ use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::{Error, On, Result};
 use crate::library::Mpi;
+use crate::p2p::Channel;
 use crate::table::{Kind, Table};
 use pelago_core::base::awaited::Awaited;
 use pelago_core::message_coll::Pending;
@@ -91,6 +92,11 @@ pub trait Operation {
     /// Cancels it, where that is possible.
     fn cancel(&mut self, _mpi: &Mpi) -> Result {
         Ok(())
+    }
+
+    /// The channel of a partitioned operation.
+    fn channel(&self) -> Option<&Channel> {
+        None
     }
 
     /// The request is freed before the operation is complete.
@@ -256,4 +262,37 @@ pub fn finish_detached(mpi: &Mpi) {
 /// Waits for an operation without a request.
 pub fn complete(mpi: &Mpi, active: &mut Active) -> Outcome {
     active.wait(mpi)
+}
+
+/// Looks once whether an operation without a request is over.
+pub fn poll_active(mpi: &Mpi, active: &mut Active) -> Option<Outcome> {
+    active.poll(mpi)
+}
+
+/// Calls a function with the channel of a partitioned request; `None` if the request is inactive.
+///
+/// # Safety
+/// The request is not completed or freed meanwhile.
+pub unsafe fn with_channel_or_inactive<R>(
+    handle: MPI_Request,
+    call: impl FnOnce(&Channel) -> Result<R>,
+) -> Result<Option<R>> {
+    // SAFETY: the caller's promise; the state is only read.
+    match unsafe { &state(handle)?.active } {
+        Active::Inactive | Active::Done(_) => Ok(None),
+        Active::Other(operation) if operation.channel().is_some() => {
+            operation.channel().map(call).transpose()
+        }
+        _ => Err(Error::new(MPI_ERR_REQUEST, "the request is not one of a partitioned operation")),
+    }
+}
+
+/// As [`with_channel_or_inactive`], for a request that must be active.
+///
+/// # Safety
+/// As there.
+pub unsafe fn with_channel<R>(handle: MPI_Request, call: impl FnOnce(&Channel) -> Result<R>) -> Result<R> {
+    // SAFETY: the caller's promise.
+    unsafe { with_channel_or_inactive(handle, call)? }
+        .ok_or_else(|| Error::new(MPI_ERR_REQUEST, "the request is inactive. Start it first"))
 }
