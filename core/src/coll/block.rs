@@ -43,6 +43,8 @@ const STARTED_OFFSET: usize = KINDS_OFFSET + BOARDS * size_of::<Stamp>();
 const AGREEMENTS_OFFSET: usize = STARTED_OFFSET + size_of::<Stamp>();
 const PAGES_OFFSET: usize = 1024;
 const EXCHANGE_OFFSET: usize = PAGES_OFFSET + BOARDS * PAGE_BYTES;
+/// Bytes of a block that has the parts for direct operations only.
+pub const DIRECT_BYTES: usize = EXCHANGE_OFFSET;
 /// Bytes that a member sends in an exchange: an agreement record, and how many calls it has begun in two
 /// levels.
 pub const SAID_BYTES: usize = AGREEMENT_WORDS * 8 + 8;

@@ -114,9 +114,6 @@ impl<'a> Call<'a> {
 
     /// The agreement record of the call, which the other members read.
     fn words(&self) -> [u64; 4] {
-        let operation = Operation::ALL.iter().position(|&operation| operation == self.operation);
-        let code = FIRST_CODE + operation.expect("all operations are in the list") as u64;
-        let code = code | self.combiner.as_ref().map_or(0, Combiner::code) << COMBINER_SHIFT;
         let (count, blocks) = match &self.blocks {
             Blocks::Equal => (self.count, 0),
             Blocks::Counts(counts) => {
@@ -125,8 +122,10 @@ impl<'a> Call<'a> {
             Blocks::Exchanged { .. } => (0, 2),
             Blocks::Strided { .. } => (self.count, 3),
         };
-        let in_place = u64::from(self.is_in_place()) << 4;
-        [code, self.root as u64, count as u64, (self.element_bytes as u64) << 8 | in_place | blocks]
+        let size = (count, self.element_bytes);
+        let mut words = words_of(self.operation, self.combiner.as_ref(), self.root, size, self.is_in_place());
+        words[3] |= blocks;
+        words
     }
 
     /// The error in the arguments, if there is one.
@@ -229,6 +228,20 @@ impl<'a> Call<'a> {
 /// and above it the code of the combiner.
 const FIRST_CODE: u64 = 1 << 33;
 const COMBINER_SHIFT: u32 = 40;
+
+/// The agreement record of a call with blocks of one size: `count` elements of `element_bytes` bytes.
+pub fn words_of(
+    operation: Operation,
+    combiner: Option<&Combiner>,
+    root: Rank,
+    (count, element_bytes): (usize, usize),
+    in_place: bool,
+) -> [u64; 4] {
+    let number = Operation::ALL.iter().position(|&other| other == operation);
+    let code = FIRST_CODE + number.expect("all operations are in the list") as u64;
+    let code = code | combiner.map_or(0, Combiner::code) << COMBINER_SHIFT;
+    [code, root as u64, count as u64, (element_bytes as u64) << 8 | u64::from(in_place) << 4]
+}
 
 /// A description of the call with this code and these arguments, as far as it is known, for messages.
 pub fn describe([code, root, count, element]: [u64; 4]) -> Option<String> {

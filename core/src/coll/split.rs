@@ -4,16 +4,13 @@ use super::agreement_record::{AGREEMENT_WORDS, AgreementRecord, Birth, describe}
 use super::block;
 use super::schedule::Rank;
 use super::symmetric_region::{Bases, SPACE_ALIGN_BYTES, SymmetricRegion};
-use super::team::{Born, TeamCore};
+use super::team::{Born, Team, TeamCore};
 use super::teams::Teams;
 use crate::Pe;
 use crate::base::error::{ErrorKind, Result};
 use crate::memory::members::Members;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-
-/// A team, as its members share it.
-type Team = Arc<TeamCore>;
 
 impl TeamCore {
     /// The team of `n` members: those of ranks `start`, `start + stride`, and so on. Collective on this team;

@@ -73,6 +73,9 @@ pub struct TeamCore {
     context: u64,
 }
 
+/// A team, as its users share it.
+pub type Team = Arc<TeamCore>;
+
 /// The contents of a block: the strategy of its slots, and whether it has staging buffers.
 pub type BlockKind = (SyncMemoryKind, bool);
 

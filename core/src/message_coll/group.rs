@@ -1,5 +1,6 @@
 //! A group of PEs that exchange messages in a context, and the plans of its operations.
 
+use super::direct::KeptTeam;
 use super::plan::{Key, Plan};
 use crate::Pe;
 use crate::base::locked::locked;
@@ -8,7 +9,7 @@ use crate::coll::schedule::Rank;
 use crate::memory::members::Members;
 use crate::msg::envelope::Context;
 use pelago_fabric::sync::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Plans that a group keeps; the oldest one makes room.
 const PLANS: usize = 16;
@@ -22,6 +23,8 @@ pub struct MessageGroup {
     pub nodes: Nodes,
     /// The number of operations started.
     started: AtomicU32,
+    /// The team for direct operations, once one was tried.
+    pub(super) team: OnceLock<Option<KeptTeam>>,
     plans: Mutex<Vec<(Key, Arc<Plan>)>>,
 }
 
@@ -31,7 +34,15 @@ impl MessageGroup {
         let nodes: Vec<u32> = members.iter().map(node).collect();
         let are_several = nodes.iter().any(|&node| node != nodes[0]);
         let nodes = if are_several { nodes.into() } else { Nodes::default() };
-        MessageGroup { context, members, me, nodes, started: AtomicU32::new(0), plans: Mutex::default() }
+        MessageGroup {
+            context,
+            members,
+            me,
+            nodes,
+            started: AtomicU32::new(0),
+            team: OnceLock::new(),
+            plans: Mutex::default(),
+        }
     }
 
     /// The number of members.

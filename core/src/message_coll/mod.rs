@@ -8,6 +8,7 @@
 //!
 //! Invariant: all members of a group start the same operations in the same order.
 
+mod direct;
 mod group;
 mod operation;
 mod plan;

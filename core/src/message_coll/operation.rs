@@ -9,7 +9,7 @@ use crate::coll::reduction::Combiner;
 use crate::coll::schedule::{Buffer, Place, Step};
 use crate::job::callback::{self, Callback};
 use crate::msg::TwoSided;
-use crate::msg::envelope::{Envelope, Tag};
+use crate::msg::envelope::{Context, Envelope, Tag};
 use crate::msg::operation::{Address, Mode, Started};
 use crate::msg::request::{RequestId, Status};
 use pelago_fabric::copy;
@@ -89,7 +89,7 @@ enum Arrival {
 /// An operation under way.
 pub(super) struct Operation {
     name: &'static str,
-    group: Arc<MessageGroup>,
+    context: Context,
     plan: Arc<Plan>,
     memory: Memory,
     scratch: Block,
@@ -106,14 +106,14 @@ pub(super) struct Operation {
 impl Operation {
     pub(super) fn new(
         name: &'static str,
-        group: &Arc<MessageGroup>,
+        group: &MessageGroup,
         plan: Arc<Plan>,
         memory: Memory,
     ) -> Operation {
         let number = group.next_number();
         Operation {
             name,
-            group: Arc::clone(group),
+            context: group.context,
             scratch: Block::new(plan.scratch_bytes),
             mailboxes: Block::new(plan.mailbox_bytes),
             memory,
@@ -160,7 +160,7 @@ impl Operation {
 
     fn post(&mut self, world: &TwoSided, number: usize, receive: &Receive) -> bool {
         let tag = self.tag | receive.slot;
-        let pattern = Envelope { context: self.group.context, source: receive.from as u32, tag };
+        let pattern = Envelope { context: self.context, source: receive.from as u32, tag };
         let into = (self.place(receive.into), receive.bytes);
         // SAFETY: by the plan the place has this many bytes, which the caller and this operation keep valid.
         self.arrivals[number] = match unsafe { world.start_receive(pattern, into) } {
@@ -187,7 +187,7 @@ impl Operation {
     }
 
     fn send(&mut self, world: &TwoSided, (pe, slot): (Pe, u32), (from, bytes): (Place, usize)) -> bool {
-        let to = Address { context: self.group.context, pe, tag: self.tag | slot };
+        let to = Address { context: self.context, pe, tag: self.tag | slot };
         let data = (self.place(from).cast_const(), bytes);
         // SAFETY: by the plan the place has this many bytes, which the caller and this operation keep valid.
         let started = unsafe { world.start_send(to, data, Mode::Standard) };

@@ -3,6 +3,7 @@
 //! Invariant: an operation moves in the wait of the thread that waits for it, and in every other wait of this
 //! PE, so that members that wait for different things serve each other.
 
+use super::direct::try_direct;
 use super::group::MessageGroup;
 use super::operation::{Memory, Operation, Outcome};
 use super::plan::{Exchange, Key, MessageCall, Plan};
@@ -154,6 +155,10 @@ impl MessageCollectives {
     ) -> Option<Outcome> {
         let name = call.operation.name();
         callback::forbid(world, name);
+        // SAFETY: the caller's promise.
+        if unsafe { try_direct(world, self, group, call, &memory) } {
+            return Some(Ok(()));
+        }
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
         Some(Pending::new(Operation::new(name, group, plan, memory)).wait(world))
     }
@@ -173,6 +178,23 @@ impl MessageCollectives {
         callback::forbid(world, name);
         let plan = Arc::new(Plan::of_exchange(group, exchange));
         self.start(world, Operation::new(name, group, plan, memory))
+    }
+
+    /// As [`start_exchange`](MessageCollectives::start_exchange), and waits for the end.
+    ///
+    /// # Safety
+    /// As there.
+    #[track_caller]
+    pub unsafe fn run_exchange(
+        &self,
+        world: &TwoSided,
+        group: &MessageGroup,
+        (name, exchange): (&'static str, &Exchange),
+        memory: Memory,
+    ) -> Outcome {
+        callback::forbid(world, name);
+        let plan = Arc::new(Plan::of_exchange(group, exchange));
+        Pending::new(Operation::new(name, group, plan, memory)).wait(world)
     }
 
     /// Waits until all operations are over, as this PE is about to leave the job.

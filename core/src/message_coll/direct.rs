@@ -1,0 +1,177 @@
+//! Small blocking operations of a group whose members map each other: over the staging slots of a team.
+//!
+//! A group has no memory in the pool until it first makes such a call; then its members exchange where their
+//! blocks lie. When a group is dropped, other members may still look at the block, so that it is not freed: the
+//! team is kept, and a later group of the same members uses it again.
+//!
+//! Invariant: the members decide alike whether an operation is a direct one, from its size and from whether
+//! they have a team. They use a kept team again only if all of them propose the same one.
+
+use super::group::MessageGroup;
+use super::operation::Memory;
+use super::plan::{Exchange, MessageCall};
+use super::running::MessageCollectives;
+use crate::base::locked::locked;
+use crate::coll::block::{DIRECT_BYTES, PAGE_BYTES};
+use crate::coll::call::words_of;
+use crate::coll::direct::{Direct, Places};
+use crate::coll::schedule::Rank;
+use crate::coll::shape::Operation;
+use crate::coll::symmetric_region::Bases;
+use crate::coll::team::Team;
+use crate::coll::team::TeamCore;
+use crate::msg::TwoSided;
+use std::sync::Mutex;
+
+/// In an exchange: there is no room for a block, or no team to use again.
+const NONE: u64 = u64::MAX;
+
+/// Teams whose groups were dropped, with the context that has opened them.
+static KEPT: Mutex<Vec<KeptTeam>> = Mutex::new(Vec::new());
+
+/// The team of a group, and the number that all its members know it by.
+pub(super) struct KeptTeam {
+    id: u64,
+    team: Team,
+}
+
+impl MessageGroup {
+    /// The team of the group, if its members map each other and have room for it. Opens it, if this is the
+    /// first call: all members make it.
+    #[inline]
+    fn direct_team(&self, world: &TwoSided, all: &MessageCollectives) -> Option<&Team> {
+        let opened = self.team.get_or_init(|| self.open(world, all));
+        opened.as_ref().map(|kept| &kept.team)
+    }
+
+    #[cold]
+    fn open(&self, world: &TwoSided, all: &MessageCollectives) -> Option<KeptTeam> {
+        let is_mapped = self.members.iter().all(|pe| world.memory.is_mapped(pe));
+        if self.len() == 1 || !is_mapped || !world.collectives.prefers_direct() {
+            return None;
+        }
+        let candidate = self.candidate();
+        let id = candidate.as_ref().map_or(NONE, |kept| kept.id);
+        let ids = self.exchange(world, all, id);
+        if id != NONE && ids.iter().all(|&other| other == id) {
+            return candidate;
+        }
+        locked(&KEPT).extend(candidate);
+        let offset = world.pool_alloc(DIRECT_BYTES);
+        let offsets = self.exchange(world, all, offset.map_or(NONE, |offset| offset as u64));
+        if offsets.contains(&NONE) {
+            if let Some(offset) = offset {
+                world.pool_free(offset, DIRECT_BYTES);
+            }
+            return None;
+        }
+        let told = self.members.iter().zip(offsets);
+        let bases: Bases = world.checked_blocks(told, DIRECT_BYTES);
+        let pes: Vec<_> = self.members.iter().collect();
+        let team = TeamCore::founded(world, &pes, bases);
+        Some(KeptTeam { id: self.context.0, team })
+    }
+
+    /// A kept team of the same members: the one with the lowest number.
+    fn candidate(&self) -> Option<KeptTeam> {
+        let mut kept = locked(&KEPT);
+        let same = |team: &Team| team.members == self.members && team.me == self.me;
+        let fitting = kept.iter().enumerate().filter(|(_, kept)| same(&kept.team));
+        let (at, _) = fitting.min_by_key(|(_, kept)| kept.id)?;
+        Some(kept.swap_remove(at))
+    }
+
+    /// One word of each member, by messages.
+    fn exchange(&self, world: &TwoSided, all: &MessageCollectives, word: u64) -> Vec<u64> {
+        let mut words = vec![0u64; self.len()];
+        let others = || (0..self.len()).filter(|&rank| rank != self.me);
+        let exchange = Exchange {
+            receives: others().map(|rank| (rank, rank * size_of::<u64>(), size_of::<u64>())).collect(),
+            sends: others().map(|rank| (rank, 0, size_of::<u64>())).collect(),
+            copies: vec![(0, self.me * size_of::<u64>(), size_of::<u64>())],
+        };
+        let memory =
+            Memory { source: (&raw const word).cast(), target: words.as_mut_ptr().cast(), combiner: None };
+        // SAFETY: both live until the exchange is over.
+        let outcome = unsafe { all.run_exchange(world, self, ("open", &exchange), memory) };
+        assert!(outcome.is_ok(), "words of other sizes in an exchange of words");
+        words
+    }
+}
+
+impl Drop for MessageGroup {
+    fn drop(&mut self) {
+        if let Some(Some(kept)) = self.team.take() {
+            locked(&KEPT).push(kept);
+        }
+    }
+}
+
+/// The bytes that a member shows in an operation; `None` if it has no direct form.
+fn shown_bytes(call: &MessageCall, n: usize) -> Option<usize> {
+    let bytes = call.count * call.element_bytes;
+    match call.operation {
+        Operation::Scatter | Operation::AllToAll | Operation::ReduceScatter => bytes.checked_mul(n),
+        _ => Some(bytes),
+    }
+}
+
+/// Does an operation directly, if it is a small one and the members map each other; whether it was done.
+///
+/// # Safety
+/// As [`MessageCollectives::run_call`].
+#[inline]
+#[track_caller]
+pub(super) unsafe fn try_direct(
+    world: &TwoSided,
+    all: &MessageCollectives,
+    group: &MessageGroup,
+    call: &MessageCall,
+    memory: &Memory,
+) -> bool {
+    if shown_bytes(call, group.len()).is_none_or(|bytes| bytes > PAGE_BYTES) {
+        return false;
+    }
+    let Some(team) = group.direct_team(world, all) else { return false };
+    if world.collectives.are_checked() {
+        check(world, team, call, memory);
+    }
+    let direct = Direct { world, team, operation: call.operation.name() };
+    let (bytes, own) = (call.count * call.element_bytes, team.my_rank());
+    // Small operations look at the places of this member only.
+    let mine = |rank: Rank, place: *mut u8| {
+        debug_assert_eq!(rank, own, "a small operation looks at another member's memory");
+        place
+    };
+    let source: &Places<'_> = &|rank| mine(rank, memory.source.cast_mut());
+    let target: &Places<'_> = &|rank| mine(rank, memory.target);
+    let combiner = || memory.combiner.as_ref().expect("an operation that combines has a combiner");
+    // SAFETY: the caller guarantees source and target.
+    unsafe {
+        match call.operation {
+            Operation::Barrier => direct.sync(),
+            Operation::Broadcast => direct.broadcast(call.root, source, target, bytes),
+            Operation::Scatter => direct.scatter(call.root, source, target, bytes),
+            Operation::Gather => direct.gather(call.root, source, target, bytes),
+            Operation::AllGather => direct.all_gather(source, target, bytes),
+            Operation::AllToAll => direct.all_to_all(source, target, bytes),
+            Operation::Reduce => direct.reduce(combiner(), Some(call.root), source, target, bytes),
+            Operation::AllReduce => direct.reduce(combiner(), None, source, target, bytes),
+            Operation::ReduceScatter => direct.reduce_scatter(combiner(), source, target, bytes),
+            Operation::InclusiveScan => direct.scan(combiner(), true, source, target, bytes),
+            Operation::ExclusiveScan => direct.scan(combiner(), false, source, target, bytes),
+        }
+    }
+    true
+}
+
+/// Compares the call with those of the other members (`PELAGO_CHECK`).
+#[cold]
+#[track_caller]
+fn check(world: &TwoSided, team: &Team, call: &MessageCall, memory: &Memory) {
+    let size = (call.count, call.element_bytes);
+    let words = words_of(call.operation, memory.combiner.as_ref(), call.root, size, call.in_place);
+    if let Err(error) = team.check_call(world, words) {
+        world.fail(&error.to_string());
+    }
+}
