@@ -106,7 +106,7 @@ impl Receive {
         };
         Ok(match begin(into) {
             Started::Pending(id) => {
-                Active::Message(Box::new(Message { id, receive: Some((comm, room)), unpack, kept }))
+                Active::Message(Message { id, receive: Some((comm, room)), unpack, kept })
             }
             Started::Done(status) => {
                 if let (Some(Unpack { datatype, buffer }), Some(data)) = (&unpack, &kept) {

@@ -65,9 +65,7 @@ impl Send {
             let Some(address) = address else { return Ok(Active::Done(Outcome::EMPTY)) };
             Ok(match mpi.core.start_send(address, data.data(), self.mode)? {
                 None => Active::Done(Outcome::EMPTY),
-                Some(id) => {
-                    Active::Message(Box::new(Message { id, receive: None, unpack: None, kept: data.kept() }))
-                }
+                Some(id) => Active::Message(Message { id, receive: None, unpack: None, kept: data.kept() }),
             })
         }
     }

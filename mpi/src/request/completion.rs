@@ -3,7 +3,7 @@
 //! Invariant: a handle that a call completes becomes `MPI_REQUEST_NULL`, or an inactive request if it is
 //! persistent. Null and inactive requests count as complete, with the empty status.
 
-use super::{Active, EMPTY_STATUS, Outcome, REQUESTS, state, store};
+use super::{Active, COMPLETE, EMPTY_STATUS, Outcome, REQUESTS, state, store};
 use crate::abi::*;
 use crate::error::{Error, Result, ensure};
 use crate::library::{Mpi, output};
@@ -17,8 +17,8 @@ unsafe fn read(requests: *mut MPI_Request, i: usize) -> MPI_Request {
 
 /// Whether a request takes part in waits: it is neither null nor inactive.
 unsafe fn is_active(handle: MPI_Request) -> Result<bool> {
-    if handle == MPI_REQUEST_NULL {
-        return Ok(false);
+    if handle == MPI_REQUEST_NULL || handle == COMPLETE {
+        return Ok(handle == COMPLETE);
     }
     // SAFETY: the program uses a request in one thread at a time.
     Ok(!matches!(unsafe { state(handle)? }.active, Active::Inactive))
@@ -29,6 +29,10 @@ unsafe fn retire(place: *mut MPI_Request, outcome: &Outcome) -> Result<Option<Er
     // SAFETY: the program uses a request in one thread at a time; its place is valid for one value.
     unsafe {
         let handle = place.read();
+        if handle == COMPLETE {
+            place.write(MPI_REQUEST_NULL);
+            return Ok(None);
+        }
         let state = state(handle)?;
         let on = state.on;
         match state.persistent.is_some() {
@@ -55,6 +59,9 @@ fn failure(outcome: &Outcome) -> Error {
 
 /// Looks once whether the operation of a request is over.
 unsafe fn poll(mpi: &Mpi, handle: MPI_Request) -> Result<Option<Outcome>> {
+    if handle == COMPLETE {
+        return Ok(Some(Outcome::EMPTY));
+    }
     // SAFETY: the program uses a request in one thread at a time.
     let state = unsafe { state(handle)? };
     let outcome = state.active.poll(mpi);
@@ -62,6 +69,16 @@ unsafe fn poll(mpi: &Mpi, handle: MPI_Request) -> Result<Option<Outcome>> {
         state.active = Active::Done(outcome);
     }
     Ok(outcome)
+}
+
+/// Waits until the operation of a request is over.
+#[inline]
+unsafe fn wait_for(mpi: &Mpi, handle: MPI_Request) -> Result<Outcome> {
+    if handle == COMPLETE {
+        return Ok(Outcome::EMPTY);
+    }
+    // SAFETY: the program uses a request in one thread at a time.
+    Ok(unsafe { state(handle)? }.active.wait(mpi))
 }
 
 /// `MPI_Wait`.
@@ -73,7 +90,7 @@ pub unsafe fn wait(mpi: &Mpi, request: *mut MPI_Request, status: *mut MPI_Status
             store(status, &EMPTY_STATUS);
             return Ok(());
         }
-        let outcome = state(handle)?.active.wait(mpi);
+        let outcome = wait_for(mpi, handle)?;
         store(status, &outcome.status);
         retire(request, &outcome)?.map_or(Ok(()), Err)
     }
@@ -157,7 +174,7 @@ pub unsafe fn waitall(
                 store(status, &EMPTY_STATUS);
                 continue;
             }
-            let outcome = state(handle)?.active.wait(mpi);
+            let outcome = wait_for(mpi, handle)?;
             if let Some(error) = finish_one(requests, i, &outcome, status)? {
                 if failed.is_none() && !statuses.is_null() {
                     // The ones before have not failed.
@@ -366,10 +383,12 @@ pub unsafe fn request_free(mpi: &Mpi, request: *mut MPI_Request) -> Result {
     unsafe {
         let handle = output("request", request)?.read();
         ensure!(handle != MPI_REQUEST_NULL, MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
-        let state = state(handle)?;
-        let active = std::mem::replace(&mut state.active, Active::Inactive);
-        super::detach(mpi, active);
-        REQUESTS.remove(handle.0);
+        if handle != COMPLETE {
+            let state = state(handle)?;
+            let active = std::mem::replace(&mut state.active, Active::Inactive);
+            super::detach(mpi, active);
+            REQUESTS.remove(handle.0);
+        }
         request.write(MPI_REQUEST_NULL);
     }
     Ok(())
@@ -401,6 +420,9 @@ pub unsafe fn cancel(mpi: &Mpi, request: *mut MPI_Request) -> Result {
     unsafe {
         let handle = output("request", request)?.read();
         ensure!(handle != MPI_REQUEST_NULL, MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
+        if handle == COMPLETE {
+            return Ok(());
+        }
         match &mut state(handle)?.active {
             Active::Message(message) if message.receive.is_some() => {
                 mpi.core.cancel_receive(message.id);

@@ -48,7 +48,7 @@ pub enum Active {
     Inactive,
     /// It is complete.
     Done(Outcome),
-    Message(Box<Message>),
+    Message(Message),
     Collective(Box<Collective>),
     Other(Box<dyn Operation>),
 }
@@ -106,6 +106,11 @@ pub trait Operation {
 impl Outcome {
     /// Of an operation without a message: the empty status.
     pub const EMPTY: Outcome = Outcome { status: EMPTY_STATUS, error: MPI_SUCCESS };
+
+    /// Whether the operation has succeeded with the empty status.
+    fn is_empty(&self) -> bool {
+        self.error == MPI_SUCCESS && self.status == EMPTY_STATUS
+    }
 
     /// That of a receive.
     pub fn of_receive(comm: &Comm, status: Status, room: usize) -> Outcome {
@@ -191,8 +196,16 @@ impl Collective {
     }
 }
 
+/// The request of a send that was complete when it was started: it has no state, so many sends share it.
+const COMPLETE: MPI_Request = MPI_Request(0xff1);
+
 /// A handle for an operation that was started.
 pub fn started(active: Active, on: On) -> Result<MPI_Request> {
+    if let Active::Done(outcome) = &active
+        && outcome.is_empty()
+    {
+        return Ok(COMPLETE);
+    }
     insert(State { active, persistent: None, on })
 }
 
