@@ -6,7 +6,7 @@
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::topics::{coll, fabric, fft, gups, linear, messages, net, shmem};
+use crate::topics::{coll, fabric, fft, gups, linear, messages, mpi, net, shmem};
 
 /// The available comparisons.
 #[derive(Subcommand)]
@@ -26,6 +26,9 @@ pub enum Subject {
     /// Two-sided messages on a node, with Open MPI and MPICH (Debian: openmpi-bin, libopenmpi-dev, mpich,
     /// libmpich-dev)
     Messages(messages::Compare),
+    /// The MPI library on a node, with Open MPI and MPICH (Debian: openmpi-bin, libopenmpi-dev, mpich,
+    /// libmpich-dev)
+    Mpi(mpi::Compare),
     /// Between nodes over TCP, with Open MPI, MPICH and a raw socket (Debian: openmpi-bin, libopenmpi-dev,
     /// mpich, libmpich-dev, iproute2)
     Net(net::Compare),
@@ -43,6 +46,7 @@ impl Subject {
             Subject::Linear(args) => args.run(),
             Subject::Fabric(args) => args.run(),
             Subject::Messages(args) => args.run(),
+            Subject::Mpi(args) => args.run(),
             Subject::Net(args) => args.run(),
             Subject::Shmem(args) => args.run(),
         }

@@ -12,6 +12,7 @@ pub mod gups;
 pub mod linear;
 pub mod links;
 pub mod messages;
+pub mod mpi;
 pub mod net;
 pub mod rate;
 pub mod rma;

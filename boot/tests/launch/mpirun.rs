@@ -1,10 +1,10 @@
 //! The same PEs under Open MPI's launcher, which speaks PMIx.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::process::{Command, Output, Stdio};
 
-use super::orphans::{assert_ended, handles};
+use super::orphans::{assert_ended, handles_with};
 use super::this_program;
 
 /// `mpirun.openmpi` for `n` processes, as root or not, with any number of processors.
@@ -103,10 +103,8 @@ fn pes_notice_that_mpirun_was_killed() {
     command.env("TMPDIR", &folder).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = of_body(&mut command, "watch").spawn().expect("mpirun.openmpi (openmpi-bin) runs");
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let handles = handles(2, &mut stdout);
     // The PEs have passed the barrier, so they end only because they check whether the launcher is gone.
-    let watching = stdout.lines().map_while(Result::ok).filter(|line| line == "watching");
-    assert_eq!(watching.take(2).count(), 2, "mpirun ended before its PEs");
+    let handles = handles_with(2, &mut stdout, Some("watching"));
     child.kill().unwrap();
     child.wait().unwrap();
     handles.iter().for_each(|handle| assert_ended(handle, "a PE of a killed mpirun"));

@@ -34,15 +34,21 @@ fn launcher(n: usize, program: &[&str], input: Stdio) -> (Child, BufReader<Child
     (child, stdout)
 }
 
-/// Handles to the `n` PEs, after each has printed its process id.
+/// Handles of `n` PEs, whose numbers of processes are read from the launcher's output.
 pub fn handles(n: usize, stdout: &mut BufReader<ChildStdout>) -> Vec<OwnedFd> {
-    let mut handles = Vec::new();
+    handles_with(n, stdout, None)
+}
+
+/// The same, when each PE has said `word` as well. A launcher mixes the lines of PEs in any order.
+pub fn handles_with(n: usize, stdout: &mut BufReader<ChildStdout>, word: Option<&str>) -> Vec<OwnedFd> {
+    let (mut handles, mut said) = (Vec::new(), 0);
     let mut line = String::new();
-    while handles.len() < n {
+    while handles.len() < n || word.is_some() && said < n {
         line.clear();
         assert_ne!(stdout.read_line(&mut line).unwrap(), 0, "the launcher ended before its PEs had started");
-        let said = line.strip_prefix("pid ").or(line.split_once("] pid ").map(|(_, number)| number));
-        let number = said.and_then(|number| number.trim().parse().ok());
+        said += usize::from(Some(line.trim_end()) == word);
+        let number = line.strip_prefix("pid ").or(line.split_once("] pid ").map(|(_, number)| number));
+        let number = number.and_then(|number| number.trim().parse().ok());
         if let Some(pid) = number.and_then(Pid::from_raw) {
             handles.push(pidfd_open(pid, PidfdFlags::empty()).unwrap());
         }

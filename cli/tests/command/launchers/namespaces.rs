@@ -66,7 +66,7 @@ fn with_a_killed_pe(launcher: Command) -> (i32, Ended) {
 /// Makes a launcher start this test program as PEs, one of which aborts the job.
 fn aborting(mut launcher: Command) -> Ended {
     launcher.arg(std::env::current_exe().unwrap()).env(BODY, "abort");
-    launcher.args(["--exact", "namespaces::pe_that_aborts", "--nocapture", "--test-threads=1"]);
+    launcher.args(["--exact", "launchers::namespaces::pe_that_aborts", "--nocapture", "--test-threads=1"]);
     Started::new(launcher).settle()
 }
 
@@ -219,7 +219,7 @@ fn a_cut_cable_ends_a_job_within_the_time_that_is_set() {
     let met = folder.join("met");
     let mut launcher = hydra(&hosts);
     launcher.arg(std::env::current_exe().unwrap()).env(BODY, "meet").env(MET, &met);
-    launcher.args(["--exact", "namespaces::pe_that_meets", "--nocapture", "--test-threads=1"]);
+    launcher.args(["--exact", "launchers::namespaces::pe_that_meets", "--nocapture", "--test-threads=1"]);
     launcher.env("PELAGO_PEER_TIMEOUT", "4");
     let job = Started::new(launcher);
     let has_met = |pe: usize| folder.join(format!("met-{pe}")).is_file();
@@ -279,7 +279,7 @@ fn sixty_four_pes_on_four_hosts_exchange_with_each_other() {
     let mut launcher = hosts.command(env!("CARGO_BIN_EXE_pelago"));
     launcher.args(["run", "--launch-agent", REMOTE, "--hosts", &hosts.list(16)]);
     launcher.arg(std::env::current_exe().unwrap()).env(BODY, "exchange");
-    launcher.args(["--exact", "namespaces::pe_that_exchanges", "--nocapture", "--test-threads=1"]);
+    launcher.args(["--exact", "launchers::namespaces::pe_that_exchanges", "--nocapture", "--test-threads=1"]);
     let since = Instant::now();
     let Ended { status, stdout, stderr } = Started::new(launcher).settle();
     println!("64 PEs on four hosts took {:?}", since.elapsed());

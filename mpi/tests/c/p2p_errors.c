@@ -1,0 +1,69 @@
+/* Mistakes in point-to-point calls: the class of the error, and its text. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures, me, n;
+#define CHECK(condition, ...) \
+    do { if (!(condition)) { printf("rank %d, line %d: ", me, __LINE__); printf(__VA_ARGS__); printf("\n"); failures++; } } while (0)
+
+static void expect(int code, int class, const char *word) {
+    int found;
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Error_class(code, &found);
+    CHECK(found == class, "class %d, expected %d (%s)", found, class, word);
+    MPI_Error_string(code, text, &length);
+    CHECK(strstr(text, word) != NULL, "the text \"%s\" does not say \"%s\"", text, word);
+}
+
+int main(int argc, char **argv) {
+    int all, data[4] = {1, 2, 3, 4}, flag;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_size(MPI_COMM_WORLD, &n);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    expect(MPI_Send(data, 1, MPI_INT, n, 0, MPI_COMM_WORLD), MPI_ERR_RANK, "rank");
+    expect(MPI_Send(data, 1, MPI_INT, -7, 0, MPI_COMM_WORLD), MPI_ERR_RANK, "-7");
+    expect(MPI_Send(data, -1, MPI_INT, 0, 0, MPI_COMM_WORLD), MPI_ERR_COUNT, "-1");
+    expect(MPI_Send(data, 1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD), MPI_ERR_TYPE, "MPI_DATATYPE_NULL");
+    expect(MPI_Send(data, 1, MPI_INT, 0, -5, MPI_COMM_WORLD), MPI_ERR_TAG, "-5");
+    expect(MPI_Send(data, 1, MPI_INT, 0, 0, MPI_COMM_NULL), MPI_ERR_COMM, "MPI_COMM_NULL");
+    expect(MPI_Send(data, 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD), MPI_ERR_TAG, "tag");
+    expect(MPI_Recv(data, 1, MPI_INT, n + 3, 0, MPI_COMM_WORLD, &status), MPI_ERR_RANK, "rank");
+    expect(MPI_Irecv(data, 1, MPI_INT, 0, -9, MPI_COMM_WORLD, &request), MPI_ERR_TAG, "-9");
+    expect(MPI_Probe(n, 0, MPI_COMM_WORLD, &status), MPI_ERR_RANK, "rank");
+    request = MPI_REQUEST_NULL;
+    expect(MPI_Start(&request), MPI_ERR_REQUEST, "request");
+    expect(MPI_Request_free(&request), MPI_ERR_REQUEST, "request");
+    /* A message that is longer than the room for it. */
+    int small = 0, next = (me + 1) % n, before = (me + n - 1) % n;
+    MPI_Isend(data, 4, MPI_INT, next, 1, MPI_COMM_WORLD, &request);
+    expect(MPI_Recv(&small, 1, MPI_INT, before, 1, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE, "longer");
+    CHECK(small == 1 && status.MPI_SOURCE == before, "the beginning of the message is there: %d", small);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    /* One of several operations fails. */
+    MPI_Request both[2];
+    MPI_Status statuses[2];
+    MPI_Irecv(&small, 1, MPI_INT, before, 2, MPI_COMM_WORLD, &both[0]);
+    MPI_Isend(data, 4, MPI_INT, next, 2, MPI_COMM_WORLD, &both[1]);
+    expect(MPI_Waitall(2, both, statuses), MPI_ERR_IN_STATUS, "failed");
+    CHECK(statuses[0].MPI_ERROR == MPI_ERR_TRUNCATE && statuses[1].MPI_ERROR == MPI_SUCCESS, "errors %d and %d",
+          statuses[0].MPI_ERROR, statuses[1].MPI_ERROR);
+    /* Buffered sends without a buffer, or with one that is too small. */
+    expect(MPI_Bsend(data, 4, MPI_INT, next, 3, MPI_COMM_WORLD), MPI_ERR_BUFFER, "buffer");
+    /* Cancelled receives. */
+    MPI_Irecv(data, 4, MPI_INT, MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &request);
+    MPI_Cancel(&request);
+    MPI_Wait(&request, &status);
+    MPI_Test_cancelled(&status, &flag);
+    CHECK(flag, "a receive without a message was not cancelled");
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Finalize();
+    return all != 0;
+}
