@@ -21,18 +21,20 @@ use crate::coll::symmetric_region::Bases;
 use crate::coll::team::Team;
 use crate::coll::team::TeamCore;
 use crate::msg::TwoSided;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, Weak};
 
 /// In an exchange: there is no room for a block, or no team to use again.
 const NONE: u64 = u64::MAX;
 
-/// Teams whose groups were dropped, with the context that has opened them.
-static KEPT: Mutex<Vec<KeptTeam>> = Mutex::new(Vec::new());
+/// Teams whose groups were dropped.
+pub(super) type KeptTeams = Mutex<Vec<KeptTeam>>;
 
-/// The team of a group, and the number that all its members know it by.
+/// The team of a group, the number that all its members know it by, and where it goes when the group is
+/// dropped.
 pub(super) struct KeptTeam {
     id: u64,
     team: Team,
+    home: Weak<KeptTeams>,
 }
 
 impl MessageGroup {
@@ -50,13 +52,13 @@ impl MessageGroup {
         if self.len() == 1 || !is_mapped || !world.collectives.prefers_direct() {
             return None;
         }
-        let candidate = self.candidate();
+        let candidate = self.candidate(&all.kept_teams);
         let id = candidate.as_ref().map_or(NONE, |kept| kept.id);
         let ids = self.exchange(world, all, id);
         if id != NONE && ids.iter().all(|&other| other == id) {
             return candidate;
         }
-        locked(&KEPT).extend(candidate);
+        locked(&all.kept_teams).extend(candidate);
         let offset = world.pool_alloc(DIRECT_BYTES);
         let offsets = self.exchange(world, all, offset.map_or(NONE, |offset| offset as u64));
         if offsets.contains(&NONE) {
@@ -69,12 +71,12 @@ impl MessageGroup {
         let bases: Bases = world.checked_blocks(told, DIRECT_BYTES);
         let pes: Vec<_> = self.members.iter().collect();
         let team = TeamCore::founded(world, &pes, bases);
-        Some(KeptTeam { id: self.context.0, team })
+        Some(KeptTeam { id: self.context.0, team, home: Arc::downgrade(&all.kept_teams) })
     }
 
     /// A kept team of the same members: the one with the lowest number.
-    fn candidate(&self) -> Option<KeptTeam> {
-        let mut kept = locked(&KEPT);
+    fn candidate(&self, kept: &KeptTeams) -> Option<KeptTeam> {
+        let mut kept = locked(kept);
         let same = |team: &Team| team.members == self.members && team.me == self.me;
         let fitting = kept.iter().enumerate().filter(|(_, kept)| same(&kept.team));
         let (at, _) = fitting.min_by_key(|(_, kept)| kept.id)?;
@@ -101,8 +103,10 @@ impl MessageGroup {
 
 impl Drop for MessageGroup {
     fn drop(&mut self) {
-        if let Some(Some(kept)) = self.team.take() {
-            locked(&KEPT).push(kept);
+        if let Some(Some(kept)) = self.team.take()
+            && let Some(home) = kept.home.upgrade()
+        {
+            locked(&home).push(kept);
         }
     }
 }

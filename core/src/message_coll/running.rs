@@ -3,7 +3,7 @@
 //! Invariant: an operation moves in the wait of the thread that waits for it, and in every other wait of this
 //! PE, so that members that wait for different things serve each other.
 
-use super::direct::try_direct;
+use super::direct::{KeptTeams, try_direct};
 use super::group::MessageGroup;
 use super::operation::{Memory, Operation, Outcome};
 use super::plan::{Exchange, Key, MessageCall, Plan};
@@ -22,6 +22,7 @@ pub struct MessageCollectives {
     running: Mutex<Vec<Arc<Pending>>>,
     active: AtomicU32,
     moves: AtomicU64,
+    pub(super) kept_teams: Arc<KeptTeams>,
 }
 
 /// An operation that was started.
