@@ -21,6 +21,7 @@ struct Inner {
     code: c_int,
     text: String,
     on: Option<On>,
+    handler: Option<Handler>,
 }
 
 /// The object whose error handler an error is passed to.
@@ -36,12 +37,18 @@ impl Error {
     /// An error of this class. The text says what is wrong, and the remedy.
     #[cold]
     pub fn new(class: c_int, text: impl Into<String>) -> Error {
-        Error(Box::new(Inner { code: class, text: text.into(), on: None }))
+        Error(Box::new(Inner { code: class, text: text.into(), on: None, handler: None }))
     }
 
     /// The same, for the handler of this object rather than that of the call's argument.
     pub fn on(mut self, on: On) -> Error {
         self.0.on = Some(on);
+        self
+    }
+
+    /// The same, for this handler: the call was given it for an object that does not exist yet.
+    pub fn with_handler(mut self, handler: Handler) -> Error {
+        self.0.handler = Some(handler);
         self
     }
 
@@ -143,12 +150,15 @@ pub fn not_initialized(call: &str) -> c_int {
 /// Passes an error to the handler of its object: the code that the call returns.
 #[cold]
 pub fn raise(call: &str, error: Error, arguments: &[Option<On>]) -> c_int {
-    let Inner { code, text, on } = *error.0;
+    let Inner { code, text, on, handler } = *error.0;
     let whose = library::get().map_or_else(String::new, |mpi| format!("PE {}: ", mpi.core.my_pe()));
     let text = format!("{whose}{call}: {text}");
     LAST.with_borrow_mut(|last| last.insert(code, text.clone()));
     let on = on.or_else(|| arguments.iter().flatten().next().copied());
-    let (on, handler) = handler_of(on);
+    let (on, handler) = match handler {
+        Some(handler) => (On::Comm(MPI_COMM_SELF), handler),
+        None => handler_of(on),
+    };
     handler.handle(on, code, &text)
 }
 

@@ -35,12 +35,21 @@ const MPI_CONTEXT: u64 = 1 << 63;
 pub const COLLECTIVE: u64 = 1;
 /// The bit of a context that tells what partitioned sends announce from messages of the program.
 pub const PARTITIONED: u64 = 2;
+/// The bits of a context that tell messages by which communicators are made from those of the program: of
+/// groups of its members, between the leaders of two groups, and of all members of an inter-communicator
+/// or those of one group of a new one.
+pub const BY_GROUP: u64 = 1 << 60;
+pub const BETWEEN: u64 = 1 << 61;
+pub const EVERYONE: u64 = 3 << 60;
+/// What contexts have in common that follow from a string, where communicators are made without a parent.
+pub const NO_PARENT: u64 = MPI_CONTEXT | 0xf << 59;
 
 impl Mpi {
-    /// A context that no other communicator of the job has. Its lowest three bits are clear.
+    /// A context that no other communicator of the job has. Its lowest three bits are clear, and so are bits
+    /// 59 to 62: a job has fewer than 2^24 PEs.
     pub fn new_context(&self) -> u64 {
         let number = self.contexts.fetch_add(1, Ordering::Relaxed);
-        MPI_CONTEXT | (self.core.my_pe() as u64) << 33 | u64::from(number) << 3
+        MPI_CONTEXT | (self.core.my_pe() as u64) << 35 | u64::from(number) << 3
     }
 
     /// The communicator with a handle.

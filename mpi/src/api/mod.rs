@@ -7,3 +7,4 @@ mod group;
 mod p2p;
 mod request;
 mod setup;
+mod topology;

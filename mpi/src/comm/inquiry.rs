@@ -32,28 +32,27 @@ pub unsafe fn comm_test_inter(mpi: &Mpi, comm: MPI_Comm, flag: *mut c_int) -> Re
 
 /// `MPI_Comm_remote_size`.
 pub unsafe fn comm_remote_size(mpi: &Mpi, comm: MPI_Comm, size: *mut c_int) -> Result {
-    let remote = mpi.comm(comm)?.remote.as_ref();
-    ensure!(remote.is_some(), MPI_ERR_COMM, "the communicator is no inter-communicator");
+    let n = mpi.comm(comm)?.check_inter()?.len();
     // SAFETY: the caller's pointer is valid for one value.
-    unsafe { output("size", size)?.write(remote.map_or(0, |group| group.len()) as c_int) };
+    unsafe { output("size", size)?.write(n as c_int) };
     Ok(())
 }
 
 /// `MPI_Comm_group`.
 pub unsafe fn comm_group(mpi: &Mpi, comm: MPI_Comm, group: *mut MPI_Group) -> Result {
+    let place = output("group", group)?;
     let handle = mpi.comm(comm)?.group.clone().handle()?;
     // SAFETY: the caller's pointer is valid for one value.
-    unsafe { output("group", group)?.write(handle) };
+    unsafe { place.write(handle) };
     Ok(())
 }
 
 /// `MPI_Comm_remote_group`.
 pub unsafe fn comm_remote_group(mpi: &Mpi, comm: MPI_Comm, group: *mut MPI_Group) -> Result {
-    let remote = mpi.comm(comm)?.remote.clone();
-    ensure!(remote.is_some(), MPI_ERR_COMM, "the communicator is no inter-communicator");
-    let handle = remote.map_or(Ok(MPI_GROUP_EMPTY), |group| group.handle())?;
+    let place = output("group", group)?;
+    let handle = mpi.comm(comm)?.check_inter()?.clone().handle()?;
     // SAFETY: the caller's pointer is valid for one value.
-    unsafe { output("group", group)?.write(handle) };
+    unsafe { place.write(handle) };
     Ok(())
 }
 
@@ -88,14 +87,17 @@ pub unsafe fn comm_set_name(mpi: &Mpi, comm: MPI_Comm, comm_name: *const c_char)
     Ok(())
 }
 
-/// `MPI_Comm_get_name`.
+/// `MPI_Comm_get_name`. The null handle has a name as well.
 pub unsafe fn comm_get_name(
     mpi: &Mpi,
     comm: MPI_Comm,
     comm_name: *mut c_char,
     resultlen: *mut c_int,
 ) -> Result {
-    let name = mpi.comm(comm)?.name();
+    let name = match comm {
+        MPI_COMM_NULL => "MPI_COMM_NULL".to_owned(),
+        _ => mpi.comm(comm)?.name(),
+    };
     // SAFETY: the caller's promise.
     unsafe { write_text(&name, MPI_MAX_OBJECT_NAME, comm_name, resultlen) }
 }

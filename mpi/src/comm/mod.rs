@@ -1,13 +1,25 @@
 //! Communicators: a group, a context, and what programs attach to them.
 //!
 //! Invariant: no two communicators that are alive in the job have the same context. Messages of the program
-//! use the context, collective operations the one with bit 0 set.
+//! use the context, collective operations the one with bit 0 set. The groups of an inter-communicator have no
+//! member in common.
 
+mod agree;
 mod create;
+mod duplicate;
 mod inquiry;
+mod inter;
+mod leave;
+mod link;
+mod split_type;
 
+pub use agree::{Agreed, agree, exchange_lists};
 pub use create::*;
+pub use duplicate::*;
 pub use inquiry::*;
+pub use inter::*;
+pub use leave::*;
+pub use split_type::*;
 
 use crate::abi::*;
 use crate::attribute::Attributes;
@@ -15,11 +27,12 @@ use crate::errhandler::{Handler, HandlerCell};
 use crate::error::{Error, Result};
 use crate::group::Group;
 use crate::info::Hints;
-use crate::library::{COLLECTIVE, Mpi};
+use crate::library::{COLLECTIVE, EVERYONE, Mpi};
 use crate::p2p::Place;
 use crate::table::{Kind, Table};
 use crate::topology::Topology;
 use pelago_core::Pe;
+use pelago_core::memory::members::Members;
 use pelago_core::message_coll::MessageGroup;
 use pelago_core::msg::envelope::Context;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -42,6 +55,8 @@ pub struct Comm {
     pub attached: Place,
     /// Of a communicator with a topology.
     pub topology: OnceLock<Topology>,
+    /// All members of an inter-communicator.
+    union: OnceLock<Arc<MessageGroup>>,
     name: Mutex<String>,
 }
 
@@ -61,8 +76,34 @@ impl Comm {
             hints: Hints::default(),
             attached: Place::default(),
             topology: OnceLock::new(),
+            union: OnceLock::new(),
             name: Mutex::default(),
         }
+    }
+
+    /// A communicator that members of this one make, with its error handler.
+    pub fn child(&self, mpi: &Mpi, context: u64, group: Group, remote: Option<Group>) -> Comm {
+        let child = Comm::new(context, group, remote, |pe| mpi.core.node(pe));
+        child.errhandler.set(self.errhandler.get());
+        child
+    }
+
+    /// Fails if it is an inter-communicator.
+    pub fn check_intra(&self) -> Result {
+        match &self.remote {
+            None => Ok(()),
+            Some(_) => Err(Error::new(
+                MPI_ERR_COMM,
+                "the communicator is an inter-communicator. Give one of one group: MPI_Intercomm_merge makes it",
+            )),
+        }
+    }
+
+    /// Fails unless it is an inter-communicator; else its remote group.
+    pub fn check_inter(&self) -> Result<&Group> {
+        self.remote.as_ref().ok_or_else(|| {
+            Error::new(MPI_ERR_COMM, "the communicator is no inter-communicator, which this call needs")
+        })
     }
 
     /// Ranks of the local group.
@@ -74,6 +115,26 @@ impl Comm {
     #[inline]
     pub fn my_rank(&self) -> usize {
         self.members.me
+    }
+
+    /// Whether the local group comes before the remote one, where all members are in one order. The same
+    /// at all of them.
+    pub fn is_first(&self) -> bool {
+        self.remote.as_ref().is_none_or(|remote| self.group.pe(0) < remote.pe(0))
+    }
+
+    /// All members: those of the local group, or of both groups in one order.
+    pub fn everyone(&self, node: impl Fn(Pe) -> u32) -> &Arc<MessageGroup> {
+        let Some(remote) = &self.remote else { return &self.members };
+        self.union.get_or_init(|| {
+            let (local, remote, me) = (self.group.pes(), remote.pes(), self.my_rank());
+            let (pes, me) = match self.is_first() {
+                true => ([local, remote].concat(), me),
+                false => ([&remote[..], &local[..]].concat(), remote.len() + me),
+            };
+            let context = Context(self.context | EVERYONE | COLLECTIVE);
+            Arc::new(MessageGroup::new(context, Members::of(&pes), me, node))
+        })
     }
 
     /// The group that destinations and sources are ranks of.

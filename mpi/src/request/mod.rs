@@ -245,7 +245,7 @@ struct Detached(Active);
 unsafe impl Send for Detached {}
 
 /// Lets an operation go on without a request.
-fn detach(mpi: &Mpi, active: Active) {
+pub fn detach(mpi: &Mpi, active: Active) {
     let mut detached = DETACHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     detached.retain_mut(|Detached(active)| active.poll(mpi).is_none());
     match active {

@@ -1,0 +1,124 @@
+//! Duplicates of communicators: the same groups, topology and attributes in another context.
+//!
+//! Invariant: attributes are copied before the members communicate, so that all fail if a copy function fails.
+
+use super::Comm;
+use super::agree::{Agreed, Agreement, agree};
+use super::create::give;
+use crate::abi::*;
+use crate::attribute::Attributes;
+use crate::error::{Error, On, Result};
+use crate::info::Hints;
+use crate::library::{self, Mpi, output};
+use crate::request::{self, Active, Collective};
+
+/// What a duplicate has beside the groups, the topology and the error handler.
+struct Extras {
+    attributes: Attributes,
+    hints: Hints,
+}
+
+impl Extras {
+    /// Copies the attributes of a communicator, and takes hints.
+    fn new(_handle: MPI_Comm, _comm: &Comm, _info: MPI_Info) -> Result<Extras> {
+        Ok(Extras { attributes: Attributes::default(), hints: Hints::default() })
+    }
+}
+
+/// The duplicate of a communicator.
+fn duplicate(mpi: &Mpi, comm: &Comm, agreed: &Agreed, extras: Extras) -> Comm {
+    let Extras { attributes, hints } = extras;
+    let child = comm.child(mpi, agreed.context(), comm.group.clone(), comm.remote.clone());
+    if let Some(topology) = comm.topology.get() {
+        child.topology.get_or_init(|| topology.clone());
+    }
+    Comm { attributes, hints, ..child }
+}
+
+/// `MPI_Comm_dup`.
+pub unsafe fn comm_dup(mpi: &Mpi, comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { comm_dup_with_info(mpi, comm, MPI_INFO_NULL, newcomm) }
+}
+
+/// `MPI_Comm_dup_with_info`.
+pub unsafe fn comm_dup_with_info(
+    mpi: &Mpi,
+    handle: MPI_Comm,
+    info: MPI_Info,
+    newcomm: *mut MPI_Comm,
+) -> Result {
+    let comm = mpi.comm(handle)?;
+    let (extras, mine) = prepare(handle, comm, info, &[newcomm.is_null()]);
+    let agreed = agree(mpi, comm, mine);
+    if agreed.is_err() && !newcomm.is_null() {
+        // SAFETY: the caller's pointer is valid for one value.
+        unsafe { newcomm.write(MPI_COMM_NULL) };
+    }
+    let made = duplicate(mpi, comm, &agreed?, extras?);
+    // SAFETY: the caller's pointer is valid for one value, and was not null.
+    unsafe { give(Some(made), newcomm) }
+}
+
+/// Makes all that a duplicate needs from this member: it, and what to tell the others.
+fn prepare(
+    handle: MPI_Comm,
+    comm: &Comm,
+    info: MPI_Info,
+    are_null: &[bool],
+) -> (Result<Extras>, Result<[u64; 2]>) {
+    let extras = match are_null.contains(&true) {
+        true => Err(Error::new(MPI_ERR_ARG, "the place of a result is null. Give one")),
+        false => Extras::new(handle, comm, info),
+    };
+    let mine = match &extras {
+        Ok(_) => Ok([0; 2]),
+        Err(error) => Err(Error::new(error.code(), error.text())),
+    };
+    (extras, mine)
+}
+
+/// `MPI_Comm_idup`.
+pub unsafe fn comm_idup(
+    mpi: &Mpi,
+    comm: MPI_Comm,
+    newcomm: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> Result {
+    // SAFETY: the caller's promise.
+    unsafe { comm_idup_with_info(mpi, comm, MPI_INFO_NULL, newcomm, request) }
+}
+
+/// `MPI_Comm_idup_with_info`: the handle is written when the request is complete.
+pub unsafe fn comm_idup_with_info(
+    mpi: &Mpi,
+    handle: MPI_Comm,
+    info: MPI_Info,
+    newcomm: *mut MPI_Comm,
+    request: *mut MPI_Request,
+) -> Result {
+    let comm = mpi.share_comm(handle)?;
+    let (extras, mine) = prepare(handle, &comm, info, &[newcomm.is_null(), request.is_null()]);
+    let mut agreement = Agreement::new(mpi, &comm, mine);
+    let pending = agreement.start(mpi, &comm)?;
+    let error = agreement.take_error();
+    let finish = move || {
+        let agreed = agreement.outcome(&comm)?;
+        let (Ok(extras), Some(mpi)) = (extras, library::get()) else { return Ok(()) };
+        // SAFETY: the program keeps the place valid until the request is complete, and it was not null.
+        unsafe { give(Some(duplicate(mpi, &comm, &agreed, extras)), newcomm) }
+    };
+    let active = Active::Collective(Box::new(Collective { pending, finish: Some(Box::new(finish)) }));
+    if let Some(error) = error {
+        // The others wait for what this member tells.
+        request::detach(mpi, active);
+        return Err(error);
+    }
+    let started = request::started(active, On::Comm(handle))?;
+    // SAFETY: the caller's pointers are valid for one value each, and were not null.
+    unsafe {
+        output("newcomm", newcomm)?.write(MPI_COMM_NULL);
+        output("request", request)?.write(started);
+    }
+    Ok(())
+}

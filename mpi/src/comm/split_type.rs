@@ -1,0 +1,75 @@
+//! Division of communicators by what their members share.
+
+use super::Comm;
+use super::agree::{Agreed, agree};
+use super::create::{divide, give, part};
+use crate::abi::*;
+use crate::error::{Error, Result};
+use crate::library::{Mpi, output};
+
+/// The resource that the members of a node share, as programs name it.
+const NODE: &str = "mpi_shared_memory";
+
+/// How a member wants to be divided.
+fn color(mpi: &Mpi, comm: &Comm, split_type: c_int, info: MPI_Info) -> Result<c_int> {
+    let node = mpi.core.node(mpi.core.my_pe()) as c_int;
+    let by_resource = |name: Option<String>| match name.as_deref() {
+        Some(NODE) => node,
+        _ => MPI_UNDEFINED,
+    };
+    match split_type {
+        MPI_UNDEFINED => Ok(MPI_UNDEFINED),
+        MPI_COMM_TYPE_SHARED | MPI_COMM_TYPE_HW_UNGUIDED => Ok(node),
+        MPI_COMM_TYPE_HW_GUIDED => Ok(by_resource(value(info, c"mpi_hw_resource_type")?)),
+        MPI_COMM_TYPE_RESOURCE_GUIDED => match value(info, c"mpi_pset_name")?.as_deref() {
+            Some("mpi://WORLD") => Ok(0),
+            Some("mpi://SELF") => Ok(comm.my_rank() as c_int),
+            Some(_) => Ok(MPI_UNDEFINED),
+            None => Ok(by_resource(value(info, c"mpi_hw_resource_type")?)),
+        },
+        _ => Err(Error::new(
+            MPI_ERR_ARG,
+            format!("split_type is {split_type}, which is none. Give MPI_COMM_TYPE_SHARED or another one"),
+        )),
+    }
+}
+
+/// Fails unless all members have given the same type, or none.
+fn check_types(agreed: &Agreed) -> Result {
+    let types = || agreed.local.iter().chain(&agreed.remote).map(|told| told.words[1] as u32 as c_int);
+    let mut given = types().filter(|&split_type| split_type != MPI_UNDEFINED);
+    match given.next().is_none_or(|first| given.all(|other| other == first)) {
+        true => Ok(()),
+        false => Err(Error::new(MPI_ERR_ARG, "not all members have given the same split_type")),
+    }
+}
+
+/// `MPI_Comm_split_type`. What processes share here is the memory of their node. The unguided division gives
+/// nothing if all members are on one node, as the parts must be smaller than the whole.
+pub unsafe fn comm_split_type(
+    mpi: &Mpi,
+    comm: MPI_Comm,
+    split_type: c_int,
+    key: c_int,
+    info: MPI_Info,
+    newcomm: *mut MPI_Comm,
+) -> Result {
+    let comm = mpi.comm(comm)?;
+    let check = || {
+        let color = color(mpi, comm, split_type, info)?;
+        output("newcomm", newcomm)?;
+        Ok([part(color, key), u64::from(split_type as u32)])
+    };
+    let agreed = agree(mpi, comm, check())?;
+    check_types(&agreed)?;
+    let part = divide(mpi, comm, &agreed);
+    let is_whole = part.as_ref().is_some_and(|part| part.len() == comm.len());
+    let part = part.filter(|_| split_type != MPI_COMM_TYPE_HW_UNGUIDED || !is_whole);
+    // SAFETY: the caller's pointer is valid for one value, and was not null.
+    unsafe { give(part, newcomm) }
+}
+
+/// A value of an info object.
+fn value(_info: MPI_Info, _key: &std::ffi::CStr) -> Result<Option<String>> {
+    Ok(None)
+}

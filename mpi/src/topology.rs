@@ -1,4 +1,0 @@
-//! Virtual topologies.
-
-/// The topology of a communicator.
-pub enum Topology {}

@@ -1,0 +1,61 @@
+/* Division of communicators by color and by what processes share. */
+#include "comm_check.h"
+
+int main(int argc, char **argv) {
+    MPI_Comm comm, part;
+    MPI_Init(&argc, &argv);
+    int rank = rank_of(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD), rounds = 0;
+    OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &comm));
+    int n = (size + 1 - rank % 2) / 2;
+    EXPECT("the size of a half", n, size_of(comm));
+    EXPECT("the rank by a key that decreases", n - 1 - rank / 2, rank_of(comm));
+    ring(comm);
+    OK(MPI_Comm_free(&comm));
+
+    OK(MPI_Comm_split(MPI_COMM_WORLD, 5, 0, &comm));
+    EXPECT("the rank by equal keys", rank, rank_of(comm));
+    OK(MPI_Comm_free(&comm));
+
+    OK(MPI_Comm_split(MPI_COMM_WORLD, rank ? MPI_UNDEFINED : 0, 0, &comm));
+    EXPECT("only rank 0 gets one", rank == 0, comm != MPI_COMM_NULL);
+    if (comm != MPI_COMM_NULL) {
+        ring(comm);
+        OK(MPI_Comm_free(&comm));
+    }
+
+    /* Halves of halves, down to single processes. */
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    while ((n = size_of(comm)) > 1) {
+        OK(MPI_Comm_split(comm, rank_of(comm) < n / 2, 0x7fffffff - rank, &part));
+        ring(part);
+        OK(MPI_Comm_free(&comm));
+        comm = part;
+        rounds++;
+    }
+    OK(MPI_Comm_free(&comm));
+
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &comm));
+    ring(comm);
+    int on_node = size_of(comm);
+    EXPECT("this process is on its own node", 1, on_node >= 1 && on_node <= size);
+    OK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, -rank, MPI_INFO_NULL, &part));
+    EXPECT("a node is not divided", on_node, size_of(part));
+    EXPECT("the order is that of the keys", on_node - 1 - rank_of(comm), rank_of(part));
+    OK(MPI_Comm_free(&part));
+    OK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &part));
+    EXPECT("a node has no smaller parts", 1, part == MPI_COMM_NULL);
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &comm));
+    EXPECT("parts are smaller than the whole", on_node == size, comm == MPI_COMM_NULL);
+    if (comm != MPI_COMM_NULL) {
+        EXPECT("the part is the node", on_node, size_of(comm));
+        OK(MPI_Comm_free(&comm));
+    }
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, MPI_INFO_NULL, &comm));
+    EXPECT("no resource is named", 1, comm == MPI_COMM_NULL);
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, rank ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm));
+    EXPECT("only rank 0 gets one", rank == 0, comm != MPI_COMM_NULL);
+    if (comm != MPI_COMM_NULL)
+        OK(MPI_Comm_free(&comm));
+    return finish();
+}
