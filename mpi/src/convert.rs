@@ -14,6 +14,11 @@ impl Integers {
         self.start.is_null()
     }
 
+    /// Whether the program passes 64-bit numbers.
+    pub fn is_wide(&self) -> bool {
+        self.is_wide
+    }
+
     /// The number at a position.
     ///
     /// # Safety
@@ -37,6 +42,14 @@ impl Integers {
         // SAFETY: the caller promises that the array has the elements.
         (0..n).map(|position| unsafe { self.get(position) }).collect()
     }
+}
+
+/// A number of an implementation that must know in which form it was called.
+#[derive(Clone, Copy)]
+pub struct Number {
+    pub value: i64,
+    /// Whether the call is the form with larger integers.
+    pub is_large: bool,
 }
 
 /// The place of an integer that the implementation returns.
@@ -65,10 +78,36 @@ impl IntegerOut {
         }
     }
 
+    /// The number that is there now.
+    ///
+    /// # Safety
+    /// The place is valid for reads.
+    pub unsafe fn get(&self) -> i64 {
+        // SAFETY: the caller promises that the place is valid, of the type that it was made with.
+        unsafe {
+            match self.is_wide {
+                true => self.place.cast::<i64>().read(),
+                false => self.place.cast::<c_int>().read().into(),
+            }
+        }
+    }
+
     /// The place `positions` numbers further on.
     pub fn at(&self, positions: usize) -> IntegerOut {
         let size = if self.is_wide { size_of::<i64>() } else { size_of::<c_int>() };
         IntegerOut { place: self.place.wrapping_byte_add(positions * size), is_wide: self.is_wide }
+    }
+}
+
+impl From<*mut MPI_Count> for IntegerOut {
+    fn from(place: *mut MPI_Count) -> IntegerOut {
+        IntegerOut { place: place.cast(), is_wide: true }
+    }
+}
+
+impl From<*mut c_int> for IntegerOut {
+    fn from(place: *mut c_int) -> IntegerOut {
+        IntegerOut { place: place.cast(), is_wide: false }
     }
 }
 
@@ -83,6 +122,11 @@ macro_rules! integers {
                 #[inline]
                 fn from(number: $number) -> i64 {
                     number.0 as i64
+                }
+            }
+            impl From<$number> for Number {
+                fn from(number: $number) -> Number {
+                    Number { value: number.0 as i64, is_large: IS_LARGE }
                 }
             }
         )*
@@ -114,6 +158,7 @@ macro_rules! integers {
 /// The types of the usual form.
 pub mod small {
     use super::*;
+    const IS_LARGE: bool = false;
     integers! {
         numbers { Count = c_int, Aint = MPI_Aint, DispUnit = c_int, }
         arrays { Counts = c_int, Displs = c_int, Aints = MPI_Aint, }
@@ -124,6 +169,7 @@ pub mod small {
 /// The types of the form with larger integers.
 pub mod large {
     use super::*;
+    const IS_LARGE: bool = true;
     integers! {
         numbers { Count = MPI_Count, Aint = MPI_Count, DispUnit = MPI_Aint, }
         arrays { Counts = MPI_Count, Displs = MPI_Aint, Aints = MPI_Count, }
