@@ -71,10 +71,10 @@ impl Mpi {
         }
     }
 
-    /// The datatype with a handle.
+    /// The datatype with a handle, for communication: it must be committed.
     #[inline]
     pub fn datatype(&self, handle: MPI_Datatype) -> Result<&Datatype> {
-        datatype::find(handle)
+        datatype::find_committed(handle)
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod collective;
 mod comm;
+mod datatype;
 mod errhandler;
 mod group;
 mod p2p;
