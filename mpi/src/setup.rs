@@ -125,14 +125,19 @@ pub unsafe fn get_library_version(version: *mut c_char, resultlen: *mut c_int) -
     unsafe { write_text(LIBRARY_VERSION, MPI_MAX_LIBRARY_VERSION_STRING, version, resultlen) }
 }
 
-/// `MPI_Get_processor_name`.
-pub unsafe fn get_processor_name(_mpi: &Mpi, name: *mut c_char, resultlen: *mut c_int) -> Result {
+/// The name of this host.
+pub fn hostname() -> String {
     let mut host = [0u8; MPI_MAX_PROCESSOR_NAME as usize];
     // SAFETY: the buffer is valid for its length.
     unsafe { libc::gethostname(host.as_mut_ptr().cast(), host.len() - 1) };
     let end = host.iter().position(|&byte| byte == 0).unwrap_or(host.len() - 1);
-    // SAFETY: the caller's promise.
-    unsafe { write_text(&String::from_utf8_lossy(&host[..end]), MPI_MAX_PROCESSOR_NAME, name, resultlen) }
+    String::from_utf8_lossy(&host[..end]).into_owned()
+}
+
+/// `MPI_Get_processor_name`.
+pub unsafe fn get_processor_name(_mpi: &Mpi, name: *mut c_char, resultlen: *mut c_int) -> Result {
+    // SAFETY: the caller passes places and texts that are valid, or null.
+    unsafe { write_text(&hostname(), MPI_MAX_PROCESSOR_NAME, name, resultlen) }
 }
 
 /// `MPI_Wtime`: seconds since a time in the past, the same for all processes of a node.

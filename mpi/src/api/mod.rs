@@ -5,6 +5,7 @@ mod comm;
 mod datatype;
 mod errhandler;
 mod group;
+mod info;
 mod p2p;
 mod request;
 mod setup;

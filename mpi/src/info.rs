@@ -1,5 +1,0 @@
-//! Info objects.
-
-/// The hints of an object.
-#[derive(Default)]
-pub struct Hints;
