@@ -36,6 +36,13 @@ pub enum Kind {
     Session,
 }
 
+impl Kind {
+    /// Whether a number has the form of a handle of this kind.
+    pub fn may_have(self, number: usize) -> bool {
+        number >> FIRST_SHIFT != 0 && number & KIND_MASK == self as usize
+    }
+}
+
 /// A table of objects of one kind.
 pub struct Table<T> {
     kind: Kind,

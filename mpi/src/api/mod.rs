@@ -3,9 +3,11 @@
 mod collective;
 mod comm;
 mod datatype;
+mod environment;
 mod errhandler;
 mod group;
 mod info;
+mod integer;
 mod p2p;
 mod request;
 mod setup;

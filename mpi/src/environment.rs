@@ -1,1 +1,0 @@
-//! Error classes and codes, and what else is asked of the environment.

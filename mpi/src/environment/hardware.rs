@@ -1,0 +1,64 @@
+//! The parts of the machine that this process may be bound to, as Linux describes them.
+//!
+//! Invariant: a process is *restricted* to an instance of a resource if all CPUs that it may use belong to
+//! it.
+
+use crate::abi::*;
+use crate::error::Result;
+use crate::info::{self, Entries};
+use pelago_boot::cpus;
+use std::collections::HashSet;
+use std::fs;
+use std::path::Path;
+
+const CPUS: &str = "/sys/devices/system/cpu";
+
+/// The types of resources, from the largest.
+pub const RESOURCES: [&str; 4] =
+    ["pelago://Machine", "pelago://Package", "pelago://NUMANode", "pelago://Core"];
+
+/// The instance of a resource that this process is restricted to. The number tells instances of a machine
+/// apart. `None` if the process is restricted to none, or the resource does not exist.
+pub fn restricted_to(resource: &str) -> Option<u64> {
+    let instances: HashSet<Option<u64>> = cpus().into_iter().map(|cpu| instance(resource, cpu)).collect();
+    let mut all = instances.into_iter();
+    all.next().filter(|_| all.next().is_none()).flatten()
+}
+
+/// The instance of a resource that a CPU belongs to.
+fn instance(resource: &str, cpu: usize) -> Option<u64> {
+    let folder = Path::new(CPUS).join(format!("cpu{cpu}"));
+    let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    match resource {
+        "pelago://Machine" => Some(0),
+        "pelago://Package" => number("topology/physical_package_id"),
+        "pelago://Core" => Some(number("topology/physical_package_id")? << 32 | number("topology/core_id")?),
+        "pelago://NUMANode" => {
+            let names = fs::read_dir(&folder).ok()?.flatten().map(|entry| entry.file_name());
+            names.into_iter().find_map(|name| name.to_str()?.strip_prefix("node")?.parse().ok())
+        }
+        _ => None,
+    }
+}
+
+/// `MPI_Get_hw_resource_info`: for each type of resource whether this process is restricted to an instance.
+pub unsafe fn get_hw_resource_info(hw_info: *mut MPI_Info) -> Result {
+    let mut entries = Entries::default();
+    for resource in RESOURCES {
+        entries.put(resource, if restricted_to(resource).is_some() { "true" } else { "false" });
+    }
+    // SAFETY: the caller passes places and texts that are valid, or null.
+    unsafe { info::give(entries, hw_info) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_process_is_restricted_to_its_machine() {
+        assert!(!cpus().is_empty());
+        assert_eq!(restricted_to(RESOURCES[0]), Some(0));
+        assert_eq!(restricted_to("pelago://Moon"), None);
+    }
+}

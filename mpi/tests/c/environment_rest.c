@@ -1,0 +1,85 @@
+/* The binary interface, hardware, memory, MPI_Pcontrol. */
+#include "check.h"
+#include <stdint.h>
+#include <stdlib.h>
+
+static void binary_interface(void) {
+    int major, minor, flag, is_set, wrong;
+    char value[32];
+    int32_t yes = 1, no = 0;
+    MPI_Info info;
+    WORKS(MPI_Abi_get_version(&major, &minor));
+    HOLDS(major == MPI_ABI_VERSION && minor == MPI_ABI_SUBVERSION);
+    WORKS(MPI_Abi_get_info(&info));
+    WORKS(MPI_Info_get(info, "mpi_aint_size", 31, value, &flag));
+    EQUAL("mpi_aint_size", sizeof(MPI_Aint), flag ? atoi(value) : -1);
+    WORKS(MPI_Info_get(info, "mpi_count_size", 31, value, &flag));
+    EQUAL("mpi_count_size", sizeof(MPI_Count), flag ? atoi(value) : -1);
+    WORKS(MPI_Info_get(info, "mpi_offset_size", 31, value, &flag));
+    EQUAL("mpi_offset_size", sizeof(MPI_Offset), flag ? atoi(value) : -1);
+    MPI_Info_free(&info);
+    WORKS(MPI_Abi_get_fortran_info(&info));
+    HOLDS(info == MPI_INFO_NULL);
+    MPI_Info_create(&info);
+    GIVES(MPI_ERR_ABI, MPI_Abi_set_fortran_info(info));
+    MPI_Info_set(info, "mpi_logical_size", "4");
+    MPI_Info_set(info, "mpi_integer_size", "4");
+    MPI_Info_set(info, "mpi_real_size", "4");
+    MPI_Info_set(info, "mpi_double_precision_size", "16");
+    GIVES(MPI_ERR_ABI, MPI_Abi_set_fortran_info(info));
+    MPI_Info_set(info, "mpi_double_precision_size", "8");
+    WORKS(MPI_Abi_set_fortran_info(info));
+    GIVES(MPI_ERR_ABI, MPI_Abi_set_fortran_info(info));
+    MPI_Info_free(&info);
+    WORKS(MPI_Abi_get_fortran_info(&info));
+    WORKS(MPI_Info_get(info, "mpi_double_precision_size", 31, value, &flag));
+    SAME_TEXT("mpi_double_precision_size", "8", value);
+    MPI_Info_free(&info);
+    WORKS(MPI_Abi_get_fortran_booleans(4, &wrong, &wrong, &is_set));
+    EQUAL("logical values before they are set", 0, is_set);
+    GIVES(MPI_ERR_ABI, MPI_Abi_set_fortran_booleans(3, &yes, &no));
+    WORKS(MPI_Abi_set_fortran_booleans(4, &yes, &no));
+    yes = no = -1;
+    WORKS(MPI_Abi_get_fortran_booleans(4, &yes, &no, &is_set));
+    HOLDS(is_set && yes == 1 && no == 0);
+    GIVES(MPI_ERR_ABI, MPI_Abi_get_fortran_booleans(8, &yes, &no, &is_set));
+}
+
+static void memory(void) {
+    MPI_Info info;
+    char *block = NULL, *none = NULL;
+    WORKS(MPI_Alloc_mem(1000, MPI_INFO_NULL, &block));
+    memset(block, 1, 1000);
+    WORKS(MPI_Free_mem(block));
+    GIVES(MPI_ERR_BASE, MPI_Free_mem(block));
+    WORKS(MPI_Alloc_mem(0, MPI_INFO_NULL, &none));
+    WORKS(MPI_Free_mem(none));
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_minimum_memory_alignment", "4096");
+    WORKS(MPI_Alloc_mem(10, info, &block));
+    EQUAL("the alignment", 0, (uintptr_t)block % 4096);
+    WORKS(MPI_Free_mem(block));
+    MPI_Info_free(&info);
+    GIVES(MPI_ERR_ARG, MPI_Alloc_mem(-1, MPI_INFO_NULL, &block));
+    GIVES(MPI_ERR_ARG, MPI_Alloc_mem(8, MPI_INFO_NULL, NULL));
+    GIVES(MPI_ERR_NO_MEM, MPI_Alloc_mem((MPI_Aint)1 << 60, MPI_INFO_NULL, &block));
+}
+
+int main(int argc, char **argv) {
+    MPI_Info hardware;
+    char value[8];
+    int flag;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    binary_interface();
+    memory();
+    WORKS(MPI_Get_hw_resource_info(&hardware));
+    WORKS(MPI_Info_get(hardware, "pelago://Machine", 7, value, &flag));
+    SAME_TEXT("the process is on one machine", "true", value);
+    MPI_Info_free(&hardware);
+    WORKS(MPI_Pcontrol(1));
+    WORKS(MPI_Pcontrol(2, "more", 3.0, 4));
+    MPI_Finalize();
+    return VERDICT();
+}
