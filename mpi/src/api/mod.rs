@@ -1,5 +1,6 @@
 //! The table of the interface: a file for each chapter of the standard.
 
+mod attribute;
 mod collective;
 mod comm;
 mod datatype;

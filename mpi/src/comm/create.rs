@@ -10,6 +10,7 @@ use crate::abi::*;
 use crate::errhandler::{Handler, Takes};
 use crate::error::{Error, Result, ensure};
 use crate::group::{self, Group};
+use crate::info;
 use crate::library::{BY_GROUP, Mpi, output};
 use pelago_core::Pe;
 use std::ffi::CStr;
@@ -184,8 +185,8 @@ pub unsafe fn comm_create_group(
 }
 
 /// Fails unless it is an info object, or `MPI_INFO_NULL`.
-pub fn check_info(_info: MPI_Info) -> Result {
-    Ok(())
+pub fn check_info(info: MPI_Info) -> Result {
+    info::given(info).map(drop)
 }
 
 /// The string by which processes find each other that have no communicator.

@@ -6,28 +6,39 @@ use super::Comm;
 use super::agree::{Agreed, Agreement, agree};
 use super::create::give;
 use crate::abi::*;
-use crate::attribute::Attributes;
+use crate::attribute::{Attributes, Object};
 use crate::error::{Error, On, Result};
-use crate::info::Hints;
+use crate::info::{Hints, OF_COMMUNICATORS};
 use crate::library::{self, Mpi, output};
 use crate::request::{self, Active, Collective};
 
 /// What a duplicate has beside the groups, the topology and the error handler.
 struct Extras {
+    /// The communicator that is duplicated.
+    from: MPI_Comm,
     attributes: Attributes,
     hints: Hints,
 }
 
 impl Extras {
     /// Copies the attributes of a communicator, and takes hints.
-    fn new(_handle: MPI_Comm, _comm: &Comm, _info: MPI_Info) -> Result<Extras> {
-        Ok(Extras { attributes: Attributes::default(), hints: Hints::default() })
+    fn new(from: MPI_Comm, comm: &Comm, info: MPI_Info) -> Result<Extras> {
+        let (attributes, hints) = (Attributes::default(), Hints::default());
+        hints.accept(info, &OF_COMMUNICATORS)?;
+        comm.attributes.copy_to(Object::Comm(from), &attributes)?;
+        Ok(Extras { from, attributes, hints })
+    }
+
+    /// Deletes the copies, because there is no duplicate. As this has no handle, the delete functions get that
+    /// of the other communicator.
+    fn give_up(&self) {
+        self.attributes.give_up(Object::Comm(self.from));
     }
 }
 
 /// The duplicate of a communicator.
 fn duplicate(mpi: &Mpi, comm: &Comm, agreed: &Agreed, extras: Extras) -> Comm {
-    let Extras { attributes, hints } = extras;
+    let Extras { attributes, hints, .. } = extras;
     let child = comm.child(mpi, agreed.context(), comm.group.clone(), comm.remote.clone());
     if let Some(topology) = comm.topology.get() {
         child.topology.get_or_init(|| topology.clone());
@@ -51,9 +62,12 @@ pub unsafe fn comm_dup_with_info(
     let comm = mpi.comm(handle)?;
     let (extras, mine) = prepare(handle, comm, info, &[newcomm.is_null()]);
     let agreed = agree(mpi, comm, mine);
-    if agreed.is_err() && !newcomm.is_null() {
-        // SAFETY: the caller's pointer is valid for one value.
-        unsafe { newcomm.write(MPI_COMM_NULL) };
+    if agreed.is_err() {
+        extras.iter().for_each(Extras::give_up);
+        if !newcomm.is_null() {
+            // SAFETY: the caller's pointer is valid for one value.
+            unsafe { newcomm.write(MPI_COMM_NULL) };
+        }
     }
     let made = duplicate(mpi, comm, &agreed?, extras?);
     // SAFETY: the caller's pointer is valid for one value, and was not null.
@@ -103,7 +117,7 @@ pub unsafe fn comm_idup_with_info(
     let pending = agreement.start(mpi, &comm)?;
     let error = agreement.take_error();
     let finish = move || {
-        let agreed = agreement.outcome(&comm)?;
+        let agreed = agreement.outcome(&comm).inspect_err(|_| extras.iter().for_each(Extras::give_up))?;
         let (Ok(extras), Some(mpi)) = (extras, library::get()) else { return Ok(()) };
         // SAFETY: the program keeps the place valid until the request is complete, and it was not null.
         unsafe { give(Some(duplicate(mpi, &comm, &agreed, extras)), newcomm) }

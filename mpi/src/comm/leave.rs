@@ -5,6 +5,7 @@
 use super::agree::agree;
 use super::{COMMS, no_comm};
 use crate::abi::*;
+use crate::attribute::Object;
 use crate::error::{On, Result, ensure};
 use crate::library::{Mpi, output};
 
@@ -28,8 +29,9 @@ fn check_freeable(handle: MPI_Comm) -> Result {
     Ok(())
 }
 
-fn free(_mpi: &Mpi, handle: MPI_Comm) -> Result {
+fn free(mpi: &Mpi, handle: MPI_Comm) -> Result {
     check_freeable(handle)?;
+    mpi.share_comm(handle)?.attributes.delete_all(Object::Comm(handle))?;
     COMMS.remove(handle.0).map(drop).ok_or_else(|| no_comm(handle))
 }
 

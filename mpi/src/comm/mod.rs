@@ -22,7 +22,7 @@ pub use leave::*;
 pub use split_type::*;
 
 use crate::abi::*;
-use crate::attribute::Attributes;
+use crate::attribute::{Attributes, Object};
 use crate::errhandler::{Handler, HandlerCell};
 use crate::error::{Error, Result};
 use crate::group::Group;
@@ -201,7 +201,8 @@ pub fn handler(handle: MPI_Comm) -> Option<Handler> {
     Some(mpi.comm(handle).ok()?.errhandler.get())
 }
 
-/// Calls the delete functions of the attributes of `MPI_COMM_SELF`, before the end.
-pub fn delete_own_attributes(_mpi: &Mpi) -> Result {
-    Ok(())
+/// Calls the delete functions of the attributes of `MPI_COMM_SELF`, before the end, and of `MPI_COMM_WORLD`.
+pub fn delete_own_attributes(mpi: &Mpi) -> Result {
+    mpi.own.attributes.delete_all(Object::Comm(MPI_COMM_SELF))?;
+    mpi.world.attributes.delete_all(Object::Comm(MPI_COMM_WORLD))
 }

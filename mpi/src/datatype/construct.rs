@@ -4,6 +4,7 @@ use super::contents::{Arguments, Contents};
 use super::shape::{Placed, Shape};
 use super::{Datatype, share};
 use crate::abi::*;
+use crate::attribute::Object;
 use crate::convert::{Integers, Number};
 use crate::error::{Result, ensure};
 use crate::library::{Mpi, output};
@@ -278,7 +279,9 @@ pub unsafe fn type_create_resized(
 pub unsafe fn type_dup(_mpi: &Mpi, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> Result {
     let (place, old) = (output("newtype", newtype)?, share(oldtype)?);
     let contents = Arguments::new(false).of(MPI_COMBINER_DUP, vec![Arc::clone(&old)]);
-    let handle = old.duplicate(Some(Arc::new(contents))).handle()?;
+    let new = old.duplicate(Some(Arc::new(contents)));
+    old.attributes.copy_to(Object::Type(oldtype), &new.attributes)?;
+    let handle = new.handle()?;
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { place.write(handle) };
     Ok(())

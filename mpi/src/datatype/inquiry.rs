@@ -1,7 +1,8 @@
 //! Inquiries about datatypes, their names, and their beginning and end.
 
-use super::{DERIVED, find};
+use super::{DERIVED, find, share};
 use crate::abi::*;
+use crate::attribute::Object;
 use crate::convert::IntegerOut;
 use crate::error::{Result, ensure};
 use crate::library::{Mpi, output};
@@ -70,6 +71,7 @@ pub unsafe fn type_free(_mpi: &Mpi, datatype: *mut MPI_Datatype) -> Result {
     let handle = unsafe { place.read() };
     let found = find(handle)?;
     ensure!(!found.is_predefined(), MPI_ERR_TYPE, "the datatype is predefined and cannot be freed");
+    share(handle)?.attributes.delete_all(Object::Type(handle))?;
     DERIVED.remove(handle.0);
     // SAFETY: as above, the caller promises it.
     unsafe { place.write(MPI_DATATYPE_NULL) };
