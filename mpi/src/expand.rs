@@ -10,6 +10,8 @@
 //! | `early` | returns an error code, and may be called before the library is initialised, and afterwards |
 //! | `large`, `large_early` | the same in two forms: the second, whose name ends in `_c`, has larger integers |
 //! | `value` | returns a value; may be called at any time |
+//! | `tool` | of the tools interface: returns an error code, which no error handler gets |
+//! | `tool_early` | the same, also before the tools interface is initialised |
 //!
 //! The types of arguments that differ between the two forms are those of `convert.rs` (`Count`, `Counts`, ...).
 //! The implementation gets them as 64-bit numbers. Every function has a second name with the prefix `P`, for
@@ -80,6 +82,25 @@ macro_rules! symbol {
                     Ok(()) => MPI_SUCCESS,
                     Err(error) => crate::error::raise($name, error, &[$(crate::error::Blame::of(&$argument)),*]),
                 }
+            }
+        };
+    };
+    ($size:ident, tool, $symbol:expr, $name:expr, ($($argument:ident: $type:ty),*), $body:path) => {
+        const _: () = {
+            #[unsafe(export_name = $symbol)]
+            unsafe extern "C-unwind" fn symbol($($argument: $type),*) -> c_int {
+                // SAFETY: the caller of the C function keeps the promises that the standard requires.
+                let outcome = crate::tool::initialized().and_then(|()| unsafe { $body($($argument),*) });
+                outcome.err().unwrap_or(MPI_SUCCESS)
+            }
+        };
+    };
+    ($size:ident, tool_early, $symbol:expr, $name:expr, ($($argument:ident: $type:ty),*), $body:path) => {
+        const _: () = {
+            #[unsafe(export_name = $symbol)]
+            unsafe extern "C-unwind" fn symbol($($argument: $type),*) -> c_int {
+                // SAFETY: the caller of the C function keeps the promises that the standard requires.
+                unsafe { $body($($argument),*) }.err().unwrap_or(MPI_SUCCESS)
             }
         };
     };

@@ -17,6 +17,7 @@ use std::thread::ThreadId;
 
 static LIBRARY: AtomicPtr<Mpi> = AtomicPtr::new(null_mut());
 static IS_FINALIZED: AtomicBool = AtomicBool::new(false);
+static HAS_OPENED: AtomicBool = AtomicBool::new(false);
 
 /// The state.
 pub struct Mpi {
@@ -94,6 +95,7 @@ pub fn open(core: Core, thread_level: c_int) -> &'static Mpi {
         contexts: AtomicU32::new(0),
         core,
     }));
+    HAS_OPENED.store(true, Ordering::Relaxed);
     // SYNC POINT library: releases the state to `get`.
     LIBRARY.store(mpi, Ordering::Release);
     mpi
@@ -104,6 +106,11 @@ pub fn open(core: Core, thread_level: c_int) -> &'static Mpi {
 pub fn get() -> Option<&'static Mpi> {
     // SYNC POINT library: acquires the state. SAFETY: it is never freed.
     unsafe { LIBRARY.load(Ordering::Acquire).as_ref() }
+}
+
+/// Whether this process has joined its job.
+pub fn has_opened() -> bool {
+    HAS_OPENED.load(Ordering::Relaxed)
 }
 
 /// Ends the library: calls are refused from now on.

@@ -10,6 +10,11 @@ pub type MPI_Offset = i64;
 /// A count that is as large as any of the others.
 pub type MPI_Count = i64;
 
+/// The calls that a callback of an event may make.
+pub type MPI_T_cb_safety = c_int;
+/// Whether a source of events sorts them by time.
+pub type MPI_T_source_order = c_int;
+
 /// Defines handles.
 macro_rules! handles {
     ($($name:ident)*) => {$(
@@ -71,6 +76,11 @@ functions! {
     MPI_File_errhandler_function = fn(*mut MPI_File, *mut c_int, ...,);
     MPI_Win_errhandler_function = fn(*mut MPI_Win, *mut c_int, ...,);
     MPI_Session_errhandler_function = fn(*mut MPI_Session, *mut c_int, ...,);
+    MPI_T_event_cb_function =
+        fn(MPI_T_event_instance, MPI_T_event_registration, MPI_T_cb_safety, *mut c_void);
+    MPI_T_event_free_cb_function = fn(MPI_T_event_registration, MPI_T_cb_safety, *mut c_void);
+    MPI_T_event_dropped_cb_function =
+        fn(MPI_Count, MPI_T_event_registration, c_int, MPI_T_cb_safety, *mut c_void);
 }
 
 /// The outcome of an operation. The length in bytes and whether it was cancelled lie in the fields that the

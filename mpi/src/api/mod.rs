@@ -12,4 +12,5 @@ mod integer;
 mod p2p;
 mod request;
 mod setup;
+mod tool;
 mod topology;
