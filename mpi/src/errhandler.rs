@@ -2,11 +2,12 @@
 
 use crate::abi::*;
 use crate::error::{Error, On, Result};
-use crate::library::{self, Mpi};
+use crate::library::{self, Mpi, output};
 use crate::table::{Kind, Table};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What happens when a call on an object fails.
+/// The effect of an error of a call on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handler {
     /// The job ends.
@@ -20,7 +21,7 @@ pub enum Handler {
 }
 
 /// The type of object that a program's handler is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Takes {
     Comm,
     Win,
@@ -107,12 +108,40 @@ impl Handler {
             Handler::Fatal => Ok(MPI_ERRORS_ARE_FATAL),
             Handler::Abort => Ok(MPI_ERRORS_ABORT),
             Handler::Return => Ok(MPI_ERRORS_RETURN),
-            Handler::Function(..) => HANDLERS
-                .insert(Arc::new(self))
-                .map(MPI_Errhandler)
-                .ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many error handlers")),
+            Handler::Function(takes, function) => shared_handle(takes, function),
         }
     }
+}
+
+/// The handles of functions, and how often the program has got each. A function has one handle, so that
+/// programs can compare what they get with what they have set.
+static SHARED: Mutex<BTreeMap<(Takes, usize), (usize, usize)>> = Mutex::new(BTreeMap::new());
+
+fn shared_handle(takes: Takes, function: usize) -> Result<MPI_Errhandler> {
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((handle, count)) = shared.get_mut(&(takes, function)) {
+        *count += 1;
+        return Ok(MPI_Errhandler(*handle));
+    }
+    let handle = HANDLERS.insert(Arc::new(Handler::Function(takes, function)));
+    let handle = handle.ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many error handlers"))?;
+    shared.insert((takes, function), (handle, 1));
+    Ok(MPI_Errhandler(handle))
+}
+
+/// Takes back one of the handles that the program has got: whether it had one.
+fn give_back(handle: MPI_Errhandler) -> bool {
+    let Some(Handler::Function(takes, function)) = HANDLERS.share(handle.0).map(|handler| *handler) else {
+        return false;
+    };
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some((_, count)) = shared.get_mut(&(takes, function)) else { return false };
+    *count -= 1;
+    if *count == 0 {
+        shared.remove(&(takes, function));
+        HANDLERS.remove(handle.0);
+    }
+    true
 }
 
 unsafe fn create<F>(takes: Takes, function: *mut F, errhandler: *mut MPI_Errhandler) -> Result {
@@ -130,7 +159,7 @@ pub unsafe fn comm_create_errhandler(
     function: *mut MPI_Comm_errhandler_function,
     errhandler: *mut MPI_Errhandler,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and texts that are valid, or null.
     unsafe { create(Takes::Comm, function, errhandler) }
 }
 
@@ -139,7 +168,7 @@ pub unsafe fn win_create_errhandler(
     function: *mut MPI_Win_errhandler_function,
     errhandler: *mut MPI_Errhandler,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and texts that are valid, or null.
     unsafe { create(Takes::Win, function, errhandler) }
 }
 
@@ -148,7 +177,7 @@ pub unsafe fn file_create_errhandler(
     function: *mut MPI_File_errhandler_function,
     errhandler: *mut MPI_Errhandler,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and texts that are valid, or null.
     unsafe { create(Takes::File, function, errhandler) }
 }
 
@@ -157,7 +186,7 @@ pub unsafe fn session_create_errhandler(
     function: *mut MPI_Session_errhandler_function,
     errhandler: *mut MPI_Errhandler,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and texts that are valid, or null.
     unsafe { create(Takes::Session, function, errhandler) }
 }
 
@@ -169,9 +198,9 @@ pub unsafe fn comm_set_errhandler(mpi: &Mpi, comm: MPI_Comm, errhandler: MPI_Err
 
 /// `MPI_Comm_get_errhandler`.
 pub unsafe fn comm_get_errhandler(mpi: &Mpi, comm: MPI_Comm, errhandler: *mut MPI_Errhandler) -> Result {
-    let handler = mpi.comm(comm)?.errhandler.get().handle_of()?;
+    let (comm, place) = (mpi.comm(comm)?, output("errhandler", errhandler)?);
     // SAFETY: the caller's pointer is valid for one value.
-    unsafe { errhandler.write(handler) };
+    unsafe { place.write(comm.errhandler.get().handle_of()?) };
     Ok(())
 }
 
@@ -187,10 +216,10 @@ pub unsafe fn errhandler_free(errhandler: *mut MPI_Errhandler) -> Result {
     // SAFETY: the caller's pointer is valid for one value.
     let handle = unsafe { errhandler.as_ref() }.copied().unwrap_or(MPI_ERRHANDLER_NULL);
     let is_constant = matches!(handle, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT | MPI_ERRORS_RETURN);
-    if !is_constant && HANDLERS.remove(handle.0).is_none() {
+    if !is_constant && !give_back(handle) {
         return Err(Error::new(MPI_ERR_ERRHANDLER, "the error handler is null, was freed or never was one"));
     }
-    // SAFETY: as above.
+    // SAFETY: the caller's pointer is valid, as for the read above.
     unsafe { errhandler.write(MPI_ERRHANDLER_NULL) };
     Ok(())
 }

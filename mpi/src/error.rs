@@ -21,6 +21,7 @@ struct Inner {
     code: c_int,
     text: String,
     on: Option<On>,
+    /// The handler that gets it, rather than that of an object.
     handler: Option<Handler>,
 }
 
@@ -154,10 +155,9 @@ pub fn raise(call: &str, error: Error, arguments: &[Option<On>]) -> c_int {
     let whose = library::get().map_or_else(String::new, |mpi| format!("PE {}: ", mpi.core.my_pe()));
     let text = format!("{whose}{call}: {text}");
     LAST.with_borrow_mut(|last| last.insert(code, text.clone()));
-    let on = on.or_else(|| arguments.iter().flatten().next().copied());
     let (on, handler) = match handler {
-        Some(handler) => (On::Comm(MPI_COMM_SELF), handler),
-        None => handler_of(on),
+        Some(handler) => (on.unwrap_or(On::Comm(MPI_COMM_SELF)), handler),
+        None => handler_of(on.or_else(|| arguments.iter().flatten().next().copied())),
     };
     handler.handle(on, code, &text)
 }

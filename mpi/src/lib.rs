@@ -43,4 +43,5 @@ mod setup;
 mod table;
 mod tool;
 mod topology;
+mod users;
 mod win;

@@ -1,7 +1,7 @@
 //! The library's one state in a process, and what is known before and after it.
 //!
-//! Invariant: it is made by the first initialisation and lives until the process ends, so that a reference to
-//! it is valid for the duration of a call.
+//! Invariant: it is made when the process joins its job and lives until the process ends, so that a reference
+//! to it is valid for the duration of a call.
 
 use crate::abi::*;
 use crate::comm::{self, Comm};
@@ -13,7 +13,6 @@ use pelago_core::Core;
 use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::ptr::null_mut;
 use std::sync::Arc;
-use std::thread::ThreadId;
 
 static LIBRARY: AtomicPtr<Mpi> = AtomicPtr::new(null_mut());
 static IS_FINALIZED: AtomicBool = AtomicBool::new(false);
@@ -24,8 +23,6 @@ pub struct Mpi {
     pub core: Core,
     pub world: Arc<Comm>,
     pub own: Arc<Comm>,
-    pub thread_level: c_int,
-    pub main_thread: ThreadId,
     /// The number of contexts that this PE has given to communicators.
     contexts: AtomicU32,
 }
@@ -80,7 +77,7 @@ impl Mpi {
 }
 
 /// Makes the library of a PE.
-pub fn open(core: Core, thread_level: c_int) -> &'static Mpi {
+pub fn open(core: Core) -> &'static Mpi {
     let (me, n) = (core.my_pe(), core.n_pes());
     let node = |pe| core.node(pe);
     let world = Comm::new(MPI_CONTEXT | 1 << 62, Group::all(n, me), None, node);
@@ -90,18 +87,21 @@ pub fn open(core: Core, thread_level: c_int) -> &'static Mpi {
     let mpi = Box::leak(Box::new(Mpi {
         world: Arc::new(world),
         own: Arc::new(own),
-        thread_level,
-        main_thread: std::thread::current().id(),
         contexts: AtomicU32::new(0),
         core,
     }));
     HAS_OPENED.store(true, Ordering::Relaxed);
-    // SYNC POINT library: releases the state to `get`.
-    LIBRARY.store(mpi, Ordering::Release);
+    reopen(mpi);
     mpi
 }
 
-/// The library, between its initialisation and its end.
+/// Lets calls use the library again.
+pub fn reopen(mpi: &'static Mpi) {
+    // SYNC POINT library: releases the state to `get`.
+    LIBRARY.store(std::ptr::from_ref(mpi).cast_mut(), Ordering::Release);
+}
+
+/// The library, while it has users.
 #[inline]
 pub fn get() -> Option<&'static Mpi> {
     // SYNC POINT library: acquires the state. SAFETY: it is never freed.
@@ -113,13 +113,17 @@ pub fn has_opened() -> bool {
     HAS_OPENED.load(Ordering::Relaxed)
 }
 
-/// Ends the library: calls are refused from now on.
+/// Closes the library: calls are refused until it is opened again.
 pub fn close() {
-    IS_FINALIZED.store(true, Ordering::Relaxed);
     LIBRARY.store(null_mut(), Ordering::Release);
 }
 
-/// Whether the library has ended.
+/// Notes that `MPI_Finalize` has ended the world.
+pub fn end_world() {
+    IS_FINALIZED.store(true, Ordering::Relaxed);
+}
+
+/// Whether `MPI_Finalize` has ended the world.
 pub fn is_finalized() -> bool {
     IS_FINALIZED.load(Ordering::Relaxed)
 }

@@ -1,9 +1,11 @@
 //! Initialisation and end, and inquiries about the library.
 
 use crate::abi::*;
-use crate::error::{Result, ensure};
+use crate::error::{Error, Result, ensure};
 use crate::library::{self, Mpi, output};
-use pelago_core::join;
+use crate::users::{self, User};
+use std::sync::OnceLock;
+use std::thread::ThreadId;
 
 /// The text of `MPI_Get_library_version`.
 const LIBRARY_VERSION: &str = concat!("Pelago ", env!("CARGO_PKG_VERSION"), ", MPI 5.0 by the standard ABI");
@@ -22,11 +24,15 @@ pub unsafe fn init_thread(
 ) -> Result {
     let levels = [MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE];
     ensure!(levels.contains(&required), MPI_ERR_ARG, "required is {required}, which is no level of threads");
+    output("provided", provided)?;
     initialize(required)?;
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { output("provided", provided)?.write(required) };
     Ok(())
 }
+
+/// Whether the world was initialised, and with which level of threads.
+static WORLD: OnceLock<(c_int, ThreadId)> = OnceLock::new();
 
 fn initialize(level: c_int) -> Result {
     ensure!(
@@ -34,39 +40,30 @@ fn initialize(level: c_int) -> Result {
         MPI_ERR_OTHER,
         "it is called after MPI_Finalize. A process initialises MPI once"
     );
-    ensure!(
-        library::get().is_none(),
-        MPI_ERR_OTHER,
-        "it is called a second time. A process initialises MPI once"
-    );
-    let core = join::one_pe(&join::own_settings(&[])?)?;
-    if level > MPI_THREAD_SINGLE {
-        core.bears_threads.store(true, pelago_fabric::sync::Ordering::Relaxed);
-    }
-    library::open(core, level);
+    let is_first = WORLD.get().is_none();
+    ensure!(is_first, MPI_ERR_OTHER, "it is called a second time. A process initialises MPI once");
+    users::enter(User::World, level)?;
+    WORLD.get_or_init(|| (level, std::thread::current().id()));
     Ok(())
 }
 
 /// `MPI_Finalize`.
 pub unsafe fn finalize(mpi: &'static Mpi) -> Result {
+    ensure!(
+        WORLD.get().is_some(),
+        MPI_ERR_OTHER,
+        "it is called without MPI_Init. Sessions have an end of their own"
+    );
+    ensure!(!library::is_finalized(), MPI_ERR_OTHER, "it is called a second time");
     crate::comm::delete_own_attributes(mpi)?;
-    crate::request::finish_detached(mpi);
-    // The end waits for all PEs, and completes everything.
-    let membership = mpi.core.end();
-    library::close();
-    // The others see that this PE has left, and not that it is lost.
-    mpi.core.shut_endpoints();
-    if let Some(membership) = membership {
-        membership.finalize()?;
-    }
-    Ok(())
+    library::end_world();
+    users::leave(mpi)
 }
 
-/// `MPI_Initialized`.
+/// `MPI_Initialized`: sessions do not count.
 pub unsafe fn initialized(flag: *mut c_int) -> Result {
-    let is_initialized = library::get().is_some() || library::is_finalized();
     // SAFETY: the caller's pointer is valid for one value.
-    unsafe { output("flag", flag)?.write(is_initialized.into()) };
+    unsafe { output("flag", flag)?.write(WORLD.get().is_some().into()) };
     Ok(())
 }
 
@@ -77,16 +74,27 @@ pub unsafe fn finalized(flag: *mut c_int) -> Result {
     Ok(())
 }
 
+/// The level of threads and the thread of the initialisation.
+fn world() -> Result<(c_int, ThreadId)> {
+    WORLD.get().copied().ok_or_else(|| {
+        Error::new(
+            MPI_ERR_OTHER,
+            "it is called without MPI_Init. MPI_Session_get_info has the level of a session",
+        )
+    })
+}
+
 /// `MPI_Query_thread`.
-pub unsafe fn query_thread(mpi: &Mpi, provided: *mut c_int) -> Result {
+pub unsafe fn query_thread(_mpi: &Mpi, provided: *mut c_int) -> Result {
+    let (level, _) = world()?;
     // SAFETY: the caller's pointer is valid for one value.
-    unsafe { output("provided", provided)?.write(mpi.thread_level) };
+    unsafe { output("provided", provided)?.write(level) };
     Ok(())
 }
 
 /// `MPI_Is_thread_main`.
-pub unsafe fn is_thread_main(mpi: &Mpi, flag: *mut c_int) -> Result {
-    let is_main = mpi.main_thread == std::thread::current().id();
+pub unsafe fn is_thread_main(_mpi: &Mpi, flag: *mut c_int) -> Result {
+    let is_main = world()?.1 == std::thread::current().id();
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { output("flag", flag)?.write(is_main.into()) };
     Ok(())
@@ -121,7 +129,7 @@ pub unsafe fn write_text(text: &str, room: c_int, into: *mut c_char, length: *mu
 
 /// `MPI_Get_library_version`.
 pub unsafe fn get_library_version(version: *mut c_char, resultlen: *mut c_int) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and texts that are valid, or null.
     unsafe { write_text(LIBRARY_VERSION, MPI_MAX_LIBRARY_VERSION_STRING, version, resultlen) }
 }
 

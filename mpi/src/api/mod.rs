@@ -11,6 +11,7 @@ mod info;
 mod integer;
 mod p2p;
 mod request;
+mod session;
 mod setup;
 mod tool;
 mod topology;

@@ -1,0 +1,74 @@
+/* Error handlers of communicators and sessions. */
+#include "check.h"
+
+static int calls, last_code;
+static MPI_Comm last_comm;
+static MPI_Session last_session;
+
+static void of_comm(MPI_Comm *comm, int *code, ...) {
+    calls++;
+    last_comm = *comm;
+    last_code = *code;
+}
+
+static void of_session(MPI_Session *session, int *code, ...) {
+    calls++;
+    last_session = *session;
+    last_code = *code;
+}
+
+int main(int argc, char **argv) {
+    MPI_Errhandler comm_handler, session_handler, found, again;
+    MPI_Session session;
+    int n;
+    /* Before the initialisation. */
+    WORKS(MPI_Comm_create_errhandler(of_comm, &comm_handler));
+    WORKS(MPI_Session_create_errhandler(of_session, &session_handler));
+    MPI_Init(&argc, &argv);
+    WORKS(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &found));
+    HOLDS(found == MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    WORKS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, comm_handler));
+    WORKS(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &found));
+    HOLDS(found == comm_handler);
+    WORKS(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &again));
+    WORKS(MPI_Errhandler_free(&again));
+    HOLDS(again == MPI_ERRHANDLER_NULL);
+    WORKS(MPI_Errhandler_free(&found));
+    WORKS(MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER));
+    EQUAL("calls of the handler", 1, calls);
+    EQUAL("its code", MPI_ERR_OTHER, last_code);
+    HOLDS(last_comm == MPI_COMM_WORLD);
+    /* The handler lives on in the communicator, and duplicates have it. */
+    WORKS(MPI_Errhandler_free(&comm_handler));
+    MPI_Comm copy;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    GIVES(MPI_ERR_RANK, MPI_Send(&n, 1, MPI_INT, -17, 0, copy));
+    EQUAL("calls of the handler", 2, calls);
+    HOLDS(last_comm == copy);
+    MPI_Comm_free(&copy);
+    calls = 0;
+    GIVES(MPI_ERR_ERRHANDLER, MPI_Comm_set_errhandler(MPI_COMM_WORLD, session_handler));
+    GIVES(MPI_ERR_ERRHANDLER, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRHANDLER_NULL));
+    EQUAL("calls of the handler", 2, calls);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    GIVES(MPI_ERR_ARG, MPI_Comm_get_errhandler(MPI_COMM_WORLD, NULL));
+    GIVES(MPI_ERR_COMM, MPI_Comm_call_errhandler(MPI_COMM_NULL, MPI_ERR_OTHER));
+
+    WORKS(MPI_Session_init(MPI_INFO_NULL, session_handler, &session));
+    WORKS(MPI_Session_get_errhandler(session, &found));
+    HOLDS(found == session_handler);
+    WORKS(MPI_Errhandler_free(&found));
+    calls = 0;
+    WORKS(MPI_Session_call_errhandler(session, MPI_ERR_ARG));
+    HOLDS(calls == 1 && last_code == MPI_ERR_ARG && last_session == session);
+    MPI_Group group;
+    GIVES(MPI_ERR_ARG, MPI_Group_from_session_pset(session, "nothing", &group));
+    EQUAL("calls of the handler", 2, calls);
+    WORKS(MPI_Session_set_errhandler(session, MPI_ERRORS_RETURN));
+    WORKS(MPI_Errhandler_free(&session_handler));
+    GIVES(MPI_ERR_ERRHANDLER, MPI_Errhandler_free(&session_handler));
+    WORKS(MPI_Session_finalize(&session));
+    MPI_Finalize();
+    return VERDICT();
+}
