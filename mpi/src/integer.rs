@@ -4,6 +4,7 @@
 //! cannot be a handle of its kind becomes the null handle.
 
 use crate::abi::*;
+use crate::request::COMPLETE;
 use crate::table::Kind;
 
 /// The handle of an integer, if it is one of the constants of a kind, or the table of the kind may have it.
@@ -34,10 +35,23 @@ integers! {
     info_toint info_fromint MPI_Info MPI_INFO_NULL MPI_INFO_ENV Info;
     message_toint message_fromint MPI_Message MPI_MESSAGE_NULL MPI_MESSAGE_NO_PROC Message;
     op_toint op_fromint MPI_Op MPI_OP_NULL MPI_NO_OP Op;
-    request_toint request_fromint MPI_Request MPI_REQUEST_NULL MPI_REQUEST_NULL Request;
     session_toint session_fromint MPI_Session MPI_SESSION_NULL MPI_SESSION_NULL Session;
     type_toint type_fromint MPI_Datatype MPI_DATATYPE_NULL MPI_COMPLEX32 Datatype;
     win_toint win_fromint MPI_Win MPI_WIN_NULL MPI_WIN_NULL Win;
+}
+
+/// The integer of an `MPI_Request`.
+pub unsafe fn request_toint(handle: MPI_Request) -> c_int {
+    handle.0 as c_int
+}
+
+/// The `MPI_Request` of an integer.
+pub unsafe fn request_fromint(integer: c_int) -> MPI_Request {
+    if integer as usize == COMPLETE.0 {
+        return COMPLETE;
+    }
+    let null = MPI_REQUEST_NULL.0;
+    MPI_Request(handle(integer, null..=null, Kind::Request).unwrap_or(null))
 }
 
 #[cfg(test)]

@@ -13,6 +13,11 @@ api! {
     call MPI_Testsome(incount: c_int, array_of_requests: *mut MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status) => crate::request::testsome;
     call MPI_Request_free(request: *mut MPI_Request) => crate::request::request_free;
     call MPI_Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status) => crate::request::request_get_status;
+    call MPI_Request_get_status_all(count: c_int, array_of_requests: *const MPI_Request, flag: *mut c_int, array_of_statuses: *mut MPI_Status) => crate::request::request_get_status_all;
+    call MPI_Request_get_status_any(count: c_int, array_of_requests: *const MPI_Request, indx: *mut c_int, flag: *mut c_int, status: *mut MPI_Status) => crate::request::request_get_status_any;
+    call MPI_Request_get_status_some(incount: c_int, array_of_requests: *const MPI_Request, outcount: *mut c_int, array_of_indices: *mut c_int, array_of_statuses: *mut MPI_Status) => crate::request::request_get_status_some;
+    call MPI_Grequest_start(query_fn: *mut MPI_Grequest_query_function, free_fn: *mut MPI_Grequest_free_function, cancel_fn: *mut MPI_Grequest_cancel_function, extra_state: *mut c_void, request: *mut MPI_Request) => crate::generalized::grequest_start;
+    call MPI_Grequest_complete(request: MPI_Request) => crate::generalized::grequest_complete;
     call MPI_Cancel(request: *mut MPI_Request) => crate::request::cancel;
     call MPI_Start(request: *mut MPI_Request) => crate::request::start;
     call MPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) => crate::request::startall;

@@ -3,11 +3,13 @@
 //! Invariant: a handle that a call completes becomes `MPI_REQUEST_NULL`, or an inactive request if it is
 //! persistent. Null and inactive requests count as complete, with the empty status.
 
-use super::{Active, COMPLETE, EMPTY_STATUS, Outcome, REQUESTS, state, store};
+use super::{Active, COMPLETE, EMPTY_STATUS, Outcome, find_generalized, forget, request_of, state, store};
 use crate::abi::*;
 use crate::error::{Error, Result, ensure};
+use crate::generalized::Generalized;
 use crate::library::{Mpi, output};
 use pelago_core::base::awaited::Awaited;
+use std::sync::Arc;
 
 /// Reads a handle of an array.
 unsafe fn read(requests: *mut MPI_Request, i: usize) -> MPI_Request {
@@ -16,7 +18,7 @@ unsafe fn read(requests: *mut MPI_Request, i: usize) -> MPI_Request {
 }
 
 /// Whether a request takes part in waits: it is neither null nor inactive.
-unsafe fn is_active(handle: MPI_Request) -> Result<bool> {
+pub(super) unsafe fn is_active(handle: MPI_Request) -> Result<bool> {
     if handle == MPI_REQUEST_NULL || handle == COMPLETE {
         return Ok(handle == COMPLETE);
     }
@@ -24,26 +26,63 @@ unsafe fn is_active(handle: MPI_Request) -> Result<bool> {
     Ok(!matches!(unsafe { state(handle)? }.active, Active::Inactive))
 }
 
-/// Completes a request whose operation is over: frees it, or makes it inactive. The error of the operation.
-unsafe fn retire(place: *mut MPI_Request, outcome: &Outcome) -> Result<Option<Error>> {
-    // SAFETY: the program uses a request in one thread at a time; its place is valid for one value.
+/// Completes a request whose operation is over: stores its status, and frees it or makes it inactive. Returns
+/// the error of the operation.
+unsafe fn retire(
+    place: *mut MPI_Request,
+    outcome: &Outcome,
+    status: *mut MPI_Status,
+) -> Result<Option<Error>> {
+    // SAFETY: the program uses a request in one thread at a time; its places are valid for one value.
     unsafe {
         let handle = place.read();
         if handle == COMPLETE {
+            store(status, &outcome.status);
             place.write(MPI_REQUEST_NULL);
             return Ok(None);
         }
-        let state = state(handle)?;
+        let request = request_of(handle)?;
+        let state = &mut *request.state.get();
         let on = state.on;
+        if let Some(generalized) = &request.generalized {
+            return Ok(retire_generalized(place, &Arc::clone(generalized), status).map(|error| error.on(on)));
+        }
+        store(status, &outcome.status);
         match state.persistent.is_some() {
             true => state.active = Active::Inactive,
             false => {
-                REQUESTS.remove(handle.0);
+                forget(handle);
                 place.write(MPI_REQUEST_NULL);
             }
         }
         Ok((outcome.error != MPI_SUCCESS).then(|| failure(outcome).on(on)))
     }
+}
+
+/// The same for a generalised request: the program determines the status, and frees what it has.
+#[cold]
+unsafe fn retire_generalized(
+    place: *mut MPI_Request,
+    generalized: &Generalized,
+    status: *mut MPI_Status,
+) -> Option<Error> {
+    let outcome = generalized.query();
+    // SAFETY: the caller's places are valid for one value each, if they are not null.
+    unsafe {
+        store(status, &outcome.status);
+        let freed = generalized.free(place.read());
+        place.write(MPI_REQUEST_NULL);
+        freed.err().or_else(|| (outcome.error != MPI_SUCCESS).then(|| failure(&outcome)))
+    }
+}
+
+/// Stores the status of an operation that is over. The program determines it if the request is a generalised
+/// one.
+pub(super) unsafe fn report(handle: MPI_Request, outcome: &Outcome, status: *mut MPI_Status) -> Outcome {
+    let outcome = find_generalized(handle).map_or(*outcome, |generalized| generalized.query());
+    // SAFETY: the caller's place is null, or valid for one status.
+    unsafe { store(status, &outcome.status) };
+    outcome
 }
 
 fn failure(outcome: &Outcome) -> Error {
@@ -58,7 +97,7 @@ fn failure(outcome: &Outcome) -> Error {
 }
 
 /// Looks once whether the operation of a request is over.
-unsafe fn poll(mpi: &Mpi, handle: MPI_Request) -> Result<Option<Outcome>> {
+pub(super) unsafe fn poll(mpi: &Mpi, handle: MPI_Request) -> Result<Option<Outcome>> {
     if handle == COMPLETE {
         return Ok(Some(Outcome::EMPTY));
     }
@@ -91,8 +130,7 @@ pub unsafe fn wait(mpi: &Mpi, request: *mut MPI_Request, status: *mut MPI_Status
             return Ok(());
         }
         let outcome = wait_for(mpi, handle)?;
-        store(status, &outcome.status);
-        retire(request, &outcome)?.map_or(Ok(()), Err)
+        retire(request, &outcome, status)?.map_or(Ok(()), Err)
     }
 }
 
@@ -115,12 +153,11 @@ pub unsafe fn test(
         let outcome = poll(mpi, handle)?;
         flag.write(outcome.is_some().into());
         let Some(outcome) = outcome else { return Ok(()) };
-        store(status, &outcome.status);
-        retire(request, &outcome)?.map_or(Ok(()), Err)
+        retire(request, &outcome, status)?.map_or(Ok(()), Err)
     }
 }
 
-fn checked(count: c_int, requests: *mut MPI_Request) -> Result<usize> {
+pub(super) fn checked(count: c_int, requests: *mut MPI_Request) -> Result<usize> {
     ensure!(count >= 0, MPI_ERR_COUNT, "count is {count}, which is negative");
     ensure!(count == 0 || !requests.is_null(), MPI_ERR_REQUEST, "the array of requests is null");
     Ok(count as usize)
@@ -136,8 +173,7 @@ unsafe fn finish_one(
 ) -> Result<Option<Error>> {
     // SAFETY: the caller's arrays have these elements.
     unsafe {
-        store(status, &outcome.status);
-        let error = retire(requests.add(i), outcome)?;
+        let error = retire(requests.add(i), outcome, status)?;
         if let Some(error) = &error
             && !status.is_null()
         {
@@ -151,7 +187,7 @@ fn in_status(error: Error) -> Error {
     Error::new(MPI_ERR_IN_STATUS, format!("one of the operations has failed: {}", error.text()))
 }
 
-fn nth(statuses: *mut MPI_Status, i: usize) -> *mut MPI_Status {
+pub(super) fn nth(statuses: *mut MPI_Status, i: usize) -> *mut MPI_Status {
     if statuses.is_null() { statuses } else { statuses.wrapping_add(i) }
 }
 
@@ -309,8 +345,7 @@ unsafe fn one_of(
             Some(Some((i, outcome))) => {
                 index.write(i as c_int);
                 set_flag(true);
-                store(status, &outcome.status);
-                retire(requests.add(i), &outcome)?.map_or(Ok(()), Err)
+                retire(requests.add(i), &outcome, status)?.map_or(Ok(()), Err)
             }
         }
     }
@@ -383,33 +418,18 @@ pub unsafe fn request_free(mpi: &Mpi, request: *mut MPI_Request) -> Result {
     unsafe {
         let handle = output("request", request)?.read();
         ensure!(handle != MPI_REQUEST_NULL, MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
-        if handle != COMPLETE {
-            let state = state(handle)?;
-            let active = std::mem::replace(&mut state.active, Active::Inactive);
-            super::detach(mpi, active);
-            REQUESTS.remove(handle.0);
+        if handle == COMPLETE {
+            request.write(MPI_REQUEST_NULL);
+            return Ok(());
         }
+        let state = state(handle)?;
         request.write(MPI_REQUEST_NULL);
-    }
-    Ok(())
-}
-
-/// `MPI_Request_get_status`: whether the operation is over; the request stays.
-pub unsafe fn request_get_status(
-    mpi: &Mpi,
-    request: MPI_Request,
-    flag: *mut c_int,
-    status: *mut MPI_Status,
-) -> Result {
-    let flag = output("flag", flag)?;
-    // SAFETY: the caller's pointers are valid, and it uses the request in one thread at a time.
-    unsafe {
-        let is_null = request == MPI_REQUEST_NULL;
-        let outcome = if is_null { Some(Outcome::EMPTY) } else { poll(mpi, request)? };
-        flag.write(outcome.is_some().into());
-        if let Some(outcome) = outcome {
-            store(status, &outcome.status);
+        if let Some(generalized) = find_generalized(handle) {
+            return generalized.free(handle);
         }
+        let active = std::mem::replace(&mut state.active, Active::Inactive);
+        super::detach(mpi, active);
+        forget(handle);
     }
     Ok(())
 }
@@ -422,6 +442,9 @@ pub unsafe fn cancel(mpi: &Mpi, request: *mut MPI_Request) -> Result {
         ensure!(handle != MPI_REQUEST_NULL, MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
         if handle == COMPLETE {
             return Ok(());
+        }
+        if let Some(generalized) = find_generalized(handle) {
+            return generalized.cancel();
         }
         match &mut state(handle)?.active {
             Active::Message(message) if message.receive.is_some() => {

@@ -4,15 +4,18 @@
 //! operation is complete, unless it is persistent: then it becomes inactive.
 
 mod completion;
+mod inquiry;
 mod status;
 
 pub use completion::*;
+pub use inquiry::*;
 pub use status::*;
 
 use crate::abi::*;
 use crate::comm::Comm;
 use crate::datatype::Datatype;
 use crate::error::{Error, On, Result};
+use crate::generalized::Generalized;
 use crate::library::Mpi;
 use crate::p2p::Channel;
 use crate::table::{Kind, Table};
@@ -27,6 +30,8 @@ static REQUESTS: Table<Request> = Table::new(Kind::Request);
 /// A request.
 pub struct Request {
     state: UnsafeCell<State>,
+    /// Of a generalised request, which another thread may complete.
+    generalized: Option<Arc<Generalized>>,
 }
 
 // SAFETY: the standard forbids programs to use a request in two threads at once.
@@ -197,7 +202,7 @@ impl Collective {
 }
 
 /// The request of a send that was complete when it was started: it has no state, so many sends share it.
-const COMPLETE: MPI_Request = MPI_Request(0xff1);
+pub const COMPLETE: MPI_Request = MPI_Request(0xff1);
 
 /// A handle for an operation that was started.
 pub fn started(active: Active, on: On) -> Result<MPI_Request> {
@@ -215,7 +220,28 @@ pub fn persistent(on: On, start: impl Fn(&Mpi) -> Result<Active> + 'static) -> R
 }
 
 fn insert(state: State) -> Result<MPI_Request> {
-    let handle = REQUESTS.insert(Arc::new(Request { state: UnsafeCell::new(state) }));
+    add(Request { state: UnsafeCell::new(state), generalized: None })
+}
+
+/// A handle of a generalised request.
+pub fn generalized(of: Arc<Generalized>) -> Result<MPI_Request> {
+    let active = Active::Other(Box::new(Arc::clone(&of)));
+    let state = State { active, persistent: None, on: On::Comm(MPI_COMM_SELF) };
+    add(Request { state: UnsafeCell::new(state), generalized: Some(of) })
+}
+
+/// The generalised request with a handle.
+pub fn find_generalized(handle: MPI_Request) -> Option<Arc<Generalized>> {
+    REQUESTS.get(handle.0).and_then(|request| request.generalized.clone())
+}
+
+/// Forgets a request that is complete, or whose end nobody waits for.
+pub fn forget(handle: MPI_Request) {
+    drop(REQUESTS.remove(handle.0));
+}
+
+fn add(request: Request) -> Result<MPI_Request> {
+    let handle = REQUESTS.insert(Arc::new(request));
     handle.map(MPI_Request).ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many requests"))
 }
 
@@ -224,11 +250,16 @@ fn insert(state: State) -> Result<MPI_Request> {
 /// # Safety
 /// The thread uses the request alone, and one such reference at a time.
 unsafe fn state(handle: MPI_Request) -> Result<&'static mut State> {
-    let request = REQUESTS
-        .get(handle.0)
-        .ok_or_else(|| Error::new(MPI_ERR_REQUEST, "the request was freed, or never was one"))?;
+    let request = request_of(handle)?;
     // SAFETY: the caller's promise.
     Ok(unsafe { &mut *request.state.get() })
+}
+
+/// The request with a handle.
+fn request_of(handle: MPI_Request) -> Result<&'static Request> {
+    REQUESTS
+        .get(handle.0)
+        .ok_or_else(|| Error::new(MPI_ERR_REQUEST, "the request was freed, or never was one"))
 }
 
 /// Requests that the program has not completed or freed.
