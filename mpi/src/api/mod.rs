@@ -10,6 +10,7 @@ mod group;
 mod info;
 mod integer;
 mod p2p;
+mod process;
 mod request;
 mod session;
 mod setup;
