@@ -24,7 +24,7 @@ pub struct Session {
 
 /// The hints of sessions.
 static HINTS: [Hint; 2] = [
-    Hint::text("thread_level", Some("MPI_THREAD_SINGLE")),
+    Hint::text("thread_level", Some("MPI_THREAD_MULTIPLE")),
     Hint { key: "mpi_memory_alloc_kinds", default: Some(MEMORY_KINDS), accepts: |_| false },
 ];
 /// The kinds of memory that calls accept.
@@ -58,9 +58,9 @@ pub fn handler(session: MPI_Session) -> Option<Handler> {
     Some(SESSIONS.share(session.0)?.errhandler.get())
 }
 
-/// The level of threads that an info asks for.
+/// The level of threads that an info asks for. A session that asks for none gets the highest.
 fn level_of(info: &Entries) -> Result<c_int> {
-    let Some(asked) = info.get("thread_level") else { return Ok(MPI_THREAD_SINGLE) };
+    let Some(asked) = info.get("thread_level") else { return Ok(MPI_THREAD_MULTIPLE) };
     let level = LEVELS.into_iter().find(|&(name, _)| name == asked).map(|(_, level)| level);
     level.ok_or_else(|| {
         let text = format!("thread_level is {asked:?}, which is not the name of a level of threads");

@@ -115,11 +115,11 @@ unsafe extern "C" {
 /// The end of a process that has used sessions: it leaves the job, if all have ended. If its status says that
 /// it has failed, the launcher ends the job.
 extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
-    let resting = {
-        let mut users = users();
-        let is_own = users.process == std::process::id();
-        users.resting.take().filter(|_| is_own && status == 0)
-    };
+    // Another thread that opens the library meanwhile is part of a program that ends in disorder.
+    let Ok(mut users) = USERS.try_lock() else { return };
+    let is_orderly = users.process == std::process::id() && status == 0;
+    let resting = users.resting.take().filter(|_| is_orderly);
+    drop(users);
     if let Some(Err(error)) = resting.map(end) {
         eprintln!("leaving the job: {}", error.text());
     }

@@ -43,16 +43,22 @@ static void levels(void) {
     MPI_Session session, stale;
     char value[64];
     int flag, n;
+    WORKS(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));
+    WORKS(MPI_Session_get_info(session, &used));
+    WORKS(MPI_Info_get(used, "thread_level", 63, value, &flag));
+    SAME_TEXT("thread_level of a session that asks for none", "MPI_THREAD_MULTIPLE", value);
+    MPI_Info_free(&used);
+    WORKS(MPI_Session_finalize(&session));
     MPI_Info_create(&info);
     MPI_Info_set(info, "thread_level", "none");
     GIVES(MPI_ERR_INFO_VALUE, MPI_Session_init(info, MPI_ERRORS_RETURN, &session));
-    MPI_Info_set(info, "thread_level", "MPI_THREAD_MULTIPLE");
+    MPI_Info_set(info, "thread_level", "MPI_THREAD_SERIALIZED");
     GIVES(MPI_ERR_ARG, MPI_Session_init(info, MPI_ERRORS_RETURN, NULL));
     WORKS(MPI_Session_init(info, MPI_ERRORS_RETURN, &session));
     MPI_Info_free(&info);
     WORKS(MPI_Session_get_info(session, &used));
     WORKS(MPI_Info_get(used, "thread_level", 63, value, &flag));
-    SAME_TEXT("thread_level", "MPI_THREAD_MULTIPLE", value);
+    SAME_TEXT("thread_level", "MPI_THREAD_SERIALIZED", value);
     MPI_Info_free(&used);
     /* Another session, so that the library stays open. */
     MPI_Session other;
