@@ -5,7 +5,7 @@ use crate::abi::*;
 use crate::error::{Result, ensure};
 use crate::library::Mpi;
 
-/// A search for the best factors of a number, in an order that does not increase.
+/// A search for the best factors of a number, in an order that does not decrease.
 struct Search<'a> {
     divisors: &'a [u64],
     chosen: Vec<u64>,
@@ -22,50 +22,46 @@ fn is_power_within(base: u64, exponent: usize, limit: u64) -> bool {
 }
 
 impl Search<'_> {
-    /// The difference between the largest and the smallest factor of the best choice so far.
-    fn spread(&self) -> u64 {
-        self.best.as_ref().map_or(u64::MAX, |best| best[0] - best[best.len() - 1])
+    /// The largest factor that a better choice with this smallest one may have.
+    fn most(&self, smallest: u64) -> u64 {
+        self.best
+            .as_ref()
+            .map_or(u64::MAX, |best| (smallest + best[best.len() - 1] - best[0]).saturating_sub(1))
     }
 
-    /// Chooses `k` more factors whose product is `rest`, none of them above the last one. Smaller ones come
+    /// Chooses `k` more factors whose product is `rest`, none of them below the last one. Larger ones come
     /// first, so that among choices that are equally good the first one is kept.
     fn choose(&mut self, rest: u64, k: usize) {
-        if k == 0 {
-            let spread = self.chosen[0] - self.chosen[self.chosen.len() - 1];
-            if rest == 1 && spread < self.spread() {
-                self.best = Some(self.chosen.clone());
+        let last = self.chosen.last().copied().unwrap_or(1);
+        if k == 1 {
+            let smallest = self.chosen.first().copied().unwrap_or(rest);
+            if rest >= last && rest <= self.most(smallest) {
+                self.best = Some([&self.chosen[..], &[rest]].concat());
             }
             return;
         }
-        let most = self.chosen.last().copied().unwrap_or(u64::MAX);
-        if self.spread() == 0 {
-            return;
-        }
-        for &factor in self.divisors.iter().take_while(|&&factor| factor <= most) {
-            // The largest of k factors is at least their geometric mean.
-            let is_large_enough = is_power_within(factor, k, rest) && factor.pow(k as u32) == rest
-                || !is_power_within(factor, k, rest);
-            if !is_large_enough || !rest.is_multiple_of(factor) {
-                continue;
-            }
-            // The smallest of all factors is at most the geometric mean of the others.
-            let largest = self.chosen.first().copied().unwrap_or(factor);
-            let least = largest.saturating_sub(self.spread().saturating_sub(1));
-            if !is_power_within(least, k - 1, rest / factor) || factor < least {
+        // The smallest of k factors is at most their geometric mean.
+        let end = self.divisors.partition_point(|&factor| is_power_within(factor, k, rest));
+        for &factor in self.divisors[..end].iter().rev().take_while(|&&factor| factor >= last) {
+            let smallest = self.chosen.first().copied().unwrap_or(factor);
+            // The largest of the others is at least theirs.
+            let others = rest.div_ceil(factor);
+            if is_power_within(self.most(smallest), k - 1, others - 1) {
                 if self.chosen.is_empty() {
                     return;
                 }
-                continue;
+            } else if rest.is_multiple_of(factor) {
+                self.chosen.push(factor);
+                self.choose(rest / factor, k - 1);
+                self.chosen.pop();
             }
-            self.chosen.push(factor);
-            self.choose(rest / factor, k - 1);
-            self.chosen.pop();
         }
     }
 }
 
 /// `k` factors of `n` that are as close to each other as possible, the largest first: the difference between the
-/// largest and the smallest is the least, and then the largest ones are.
+/// largest and the smallest is the least; then the smallest is as large as possible, then the second smallest,
+/// and so on.
 fn balanced(n: u64, k: usize) -> Vec<u64> {
     let mut divisors: Vec<u64> = (1..).take_while(|i| i * i <= n).filter(|&i| n.is_multiple_of(i)).collect();
     let large: Vec<u64> = divisors.iter().rev().map(|small| n / small).collect();
@@ -74,7 +70,9 @@ fn balanced(n: u64, k: usize) -> Vec<u64> {
     if k > 0 {
         search.choose(n, k);
     }
-    search.best.unwrap_or_default()
+    let mut best = search.best.unwrap_or_default();
+    best.reverse();
+    best
 }
 
 /// `MPI_Dims_create`.
@@ -107,8 +105,9 @@ pub unsafe fn dims_create(_mpi: &Mpi, nnodes: c_int, ndims: c_int, dims: *mut c_
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cmp::Reverse;
 
-    /// The best choice among all.
+    /// All choices.
     fn by_trial(n: u64, k: usize, most: u64) -> Vec<Vec<u64>> {
         if k == 0 {
             return if n == 1 { vec![Vec::new()] } else { Vec::new() };
@@ -125,7 +124,9 @@ mod tests {
     fn factors_are_as_close_as_possible() {
         for n in 1..400 {
             for k in 1..6 {
-                let key = |choice: &Vec<u64>| (choice[0] - choice[k - 1], choice.clone());
+                let small_first =
+                    |choice: &Vec<u64>| choice.iter().rev().map(|&f| Reverse(f)).collect::<Vec<_>>();
+                let key = |choice: &Vec<u64>| (choice[0] - choice[k - 1], small_first(choice));
                 let expected = by_trial(n, k, n).into_iter().min_by_key(key).unwrap();
                 assert_eq!(balanced(n, k), expected, "{n} in {k}");
             }
