@@ -188,12 +188,6 @@ pub unsafe fn comm_join(_mpi: &Mpi, _fd: c_int, intercomm: *mut MPI_Comm) -> Res
     refuse(MPI_ERR_UNSUPPORTED_OPERATION, "processes of two jobs cannot join")
 }
 
-/// `MPI_Comm_disconnect`: as `MPI_Comm_free`. The operations on the communicator are over, by the standard.
-pub unsafe fn comm_disconnect(mpi: &Mpi, comm: *mut MPI_Comm) -> Result {
-    // SAFETY: the caller passes places and texts that are valid, or null.
-    unsafe { comm::comm_free(mpi, comm) }
-}
-
 /// `MPI_Publish_name`: there is no port that others could look up.
 pub unsafe fn publish_name(
     _mpi: &Mpi,

@@ -11,7 +11,6 @@ api! {
     call MPI_Comm_accept(port_name: *const c_char, info: MPI_Info, root: c_int, comm: MPI_Comm, newcomm: *mut MPI_Comm) => crate::process::comm_accept;
     call MPI_Comm_connect(port_name: *const c_char, info: MPI_Info, root: c_int, comm: MPI_Comm, newcomm: *mut MPI_Comm) => crate::process::comm_connect;
     call MPI_Comm_join(fd: c_int, intercomm: *mut MPI_Comm) => crate::process::comm_join;
-    call MPI_Comm_disconnect(comm: *mut MPI_Comm) => crate::process::comm_disconnect;
     call MPI_Publish_name(service_name: *const c_char, info: MPI_Info, port_name: *const c_char) => crate::process::publish_name;
     call MPI_Unpublish_name(service_name: *const c_char, info: MPI_Info, port_name: *const c_char) => crate::process::unpublish_name;
     call MPI_Lookup_name(service_name: *const c_char, info: MPI_Info, port_name: *mut c_char) => crate::process::lookup_name;
