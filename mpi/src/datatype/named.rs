@@ -42,7 +42,8 @@ pub const FIRST: usize = 0x200;
 /// The number of handles of the standard's constants that are datatypes.
 pub const NUMBER: usize = 0x100;
 
-/// Defines the named datatypes: handles, names and elementary types.
+/// Defines the named datatypes: handles, names and elementary types. Where a handle has two names, the one
+/// that the standard calls a synonym is not here.
 macro_rules! named {
     ($($basic:expr => $($handle:ident)*;)*) => {
         fn basic_of(handle: MPI_Datatype) -> Option<Basic> {
@@ -66,7 +67,7 @@ named! {
     Signed(1) => MPI_SIGNED_CHAR MPI_INT8_T MPI_INTEGER1;
     Signed(2) => MPI_SHORT MPI_INT16_T MPI_INTEGER2;
     Signed(4) => MPI_INT MPI_INT32_T MPI_INTEGER MPI_INTEGER4;
-    Signed(8) => MPI_AINT MPI_COUNT MPI_OFFSET MPI_LONG MPI_LONG_LONG MPI_INT64_T MPI_INTEGER8;
+    Signed(8) => MPI_AINT MPI_COUNT MPI_OFFSET MPI_LONG MPI_LONG_LONG_INT MPI_INT64_T MPI_INTEGER8;
     Signed(16) => MPI_INTEGER16;
     Unsigned(1) => MPI_UNSIGNED_CHAR MPI_UINT8_T;
     Unsigned(2) => MPI_UNSIGNED_SHORT MPI_UINT16_T;
@@ -85,7 +86,7 @@ named! {
     Float128 => MPI_REAL16;
     LongDouble => MPI_LONG_DOUBLE;
     Complex16 => MPI_COMPLEX4;
-    Complex32 => MPI_C_FLOAT_COMPLEX MPI_CXX_FLOAT_COMPLEX MPI_COMPLEX MPI_COMPLEX8;
+    Complex32 => MPI_C_COMPLEX MPI_CXX_FLOAT_COMPLEX MPI_COMPLEX MPI_COMPLEX8;
     Complex64 => MPI_C_DOUBLE_COMPLEX MPI_CXX_DOUBLE_COMPLEX MPI_DOUBLE_COMPLEX MPI_COMPLEX16;
     Complex128 => MPI_COMPLEX32;
     ComplexLongDouble => MPI_C_LONG_DOUBLE_COMPLEX MPI_CXX_LONG_DOUBLE_COMPLEX;
