@@ -4,7 +4,6 @@
 //! check their arguments, and fail on each process in the same way, without communication.
 
 use crate::abi::*;
-use crate::comm;
 use crate::error::{Error, Result, ensure};
 use crate::info;
 use crate::library::{Mpi, output};
