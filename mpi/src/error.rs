@@ -163,7 +163,7 @@ pub fn raise(call: &str, error: Error, arguments: &[Option<On>]) -> c_int {
 }
 
 /// The handler for errors of an object. Those of no object, or of one that does not exist, go to the handler
-/// of `MPI_COMM_SELF`.
+/// of `MPI_COMM_SELF`; if the program has set none there, to that of `MPI_COMM_WORLD`, as it was until MPI 3.1.
 fn handler_of(on: Option<On>) -> (On, Handler) {
     let of_object = on.and_then(|on| {
         let handler = match on {
@@ -175,7 +175,9 @@ fn handler_of(on: Option<On>) -> (On, Handler) {
         Some((on, handler?))
     });
     of_object.unwrap_or_else(|| {
-        let handler = comm::handler(MPI_COMM_SELF).unwrap_or_else(library::first_handler);
-        (On::Comm(MPI_COMM_SELF), handler)
+        let handlers = [MPI_COMM_SELF, MPI_COMM_WORLD].map(|comm| (On::Comm(comm), comm::handler(comm)));
+        let is_set = |handler: &Handler| *handler != library::first_handler();
+        let mut set = handlers.into_iter().filter_map(|(on, handler)| Some((on, handler.filter(is_set)?)));
+        set.next().unwrap_or_else(|| (On::Comm(MPI_COMM_SELF), library::first_handler()))
     })
 }

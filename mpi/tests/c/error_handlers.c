@@ -27,7 +27,12 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     WORKS(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &found));
     HOLDS(found == MPI_ERRORS_ARE_FATAL);
+    /* Errors of no object: those of the world's handler until MPI 3.1, of that of MPI_COMM_SELF since then. */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    GIVES(MPI_ERR_INFO, MPI_Info_get_nkeys(MPI_INFO_NULL, &n));
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    GIVES(MPI_ERR_INFO, MPI_Info_get_nkeys(MPI_INFO_NULL, &n));
     WORKS(MPI_Comm_set_errhandler(MPI_COMM_WORLD, comm_handler));
     WORKS(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &found));
     HOLDS(found == comm_handler);
