@@ -163,7 +163,7 @@ pub fn raise(call: &str, error: Error, arguments: &[Option<On>]) -> c_int {
 }
 
 /// The handler for errors of an object. Those of no object, or of one that does not exist, go to the handler
-/// of `MPI_COMM_SELF`; if the program has set none there, to that of `MPI_COMM_WORLD`, as it was until MPI 3.1.
+/// of `MPI_COMM_SELF`; if the program has set none there, to that of `MPI_COMM_WORLD`, as until MPI 3.1.
 fn handler_of(on: Option<On>) -> (On, Handler) {
     let of_object = on.and_then(|on| {
         let handler = match on {

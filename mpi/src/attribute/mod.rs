@@ -74,8 +74,8 @@ impl Attributes {
         Ok(())
     }
 
-    /// Gives a duplicate of the object the attributes that the copy functions say. If one fails, there will be
-    /// no duplicate.
+    /// Gives a duplicate of the object the attributes that the copy functions say. If one fails, there will
+    /// be no duplicate.
     pub fn copy_to(&self, from: Object, new: &Attributes) -> Result {
         let all = self.lock().clone();
         for Attribute { keyval, value } in all {
@@ -91,8 +91,8 @@ impl Attributes {
         Ok(())
     }
 
-    /// Deletes the attributes of a duplicate that there will not be. As it has no handle, the delete functions
-    /// get that of the other object. The first error of the duplication is reported, and not theirs.
+    /// Deletes the attributes of a duplicate that there will not be. As it has no handle, the delete
+    /// functions get that of the other object. The first error of the duplication is reported, not theirs.
     pub fn give_up(&self, from: Object) {
         let _ = self.delete_all(from);
         self.lock().clear();

@@ -29,8 +29,8 @@ impl Extras {
         Ok(Extras { from, attributes, hints })
     }
 
-    /// Deletes the copies, because there is no duplicate. As this has no handle, the delete functions get that
-    /// of the other communicator.
+    /// Deletes the copies, because there is no duplicate. As this has no handle, the delete functions get
+    /// that of the other communicator.
     fn give_up(&self) {
         self.attributes.give_up(Object::Comm(self.from));
     }

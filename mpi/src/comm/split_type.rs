@@ -4,28 +4,28 @@ use super::Comm;
 use super::agree::{Agreed, agree};
 use super::create::{divide, give, part};
 use crate::abi::*;
+use crate::environment::shared_resource;
 use crate::error::{Error, Result};
+use crate::info;
 use crate::library::{Mpi, output};
-
-/// The resource that the members of a node share, as programs name it.
-const NODE: &str = "mpi_shared_memory";
 
 /// How a member wants to be divided.
 fn color(mpi: &Mpi, comm: &Comm, split_type: c_int, info: MPI_Info) -> Result<c_int> {
     let node = mpi.core.node(mpi.core.my_pe()) as c_int;
-    let by_resource = |name: Option<String>| match name.as_deref() {
-        Some(NODE) => node,
-        _ => MPI_UNDEFINED,
+    let info = info::given(info)?;
+    let by_resource = || {
+        let resource = info.get("mpi_hw_resource_type")?;
+        shared_resource(mpi.core.node(mpi.core.my_pe()), &resource)
     };
     match split_type {
         MPI_UNDEFINED => Ok(MPI_UNDEFINED),
         MPI_COMM_TYPE_SHARED | MPI_COMM_TYPE_HW_UNGUIDED => Ok(node),
-        MPI_COMM_TYPE_HW_GUIDED => Ok(by_resource(value(info, c"mpi_hw_resource_type")?)),
-        MPI_COMM_TYPE_RESOURCE_GUIDED => match value(info, c"mpi_pset_name")?.as_deref() {
+        MPI_COMM_TYPE_HW_GUIDED => Ok(by_resource().unwrap_or(MPI_UNDEFINED)),
+        MPI_COMM_TYPE_RESOURCE_GUIDED => match info.get("mpi_pset_name").as_deref() {
             Some("mpi://WORLD") => Ok(0),
             Some("mpi://SELF") => Ok(comm.my_rank() as c_int),
             Some(_) => Ok(MPI_UNDEFINED),
-            None => Ok(by_resource(value(info, c"mpi_hw_resource_type")?)),
+            None => Ok(by_resource().unwrap_or(MPI_UNDEFINED)),
         },
         _ => Err(Error::new(
             MPI_ERR_ARG,
@@ -67,9 +67,4 @@ pub unsafe fn comm_split_type(
     let part = part.filter(|_| split_type != MPI_COMM_TYPE_HW_UNGUIDED || !is_whole);
     // SAFETY: the caller's pointer is valid for one value, and was not null.
     unsafe { give(part, newcomm) }
-}
-
-/// A value of an info object.
-fn value(_info: MPI_Info, _key: &std::ffi::CStr) -> Result<Option<String>> {
-    Ok(None)
 }

@@ -75,8 +75,32 @@ int main(int argc, char **argv) {
     binary_interface();
     memory();
     WORKS(MPI_Get_hw_resource_info(&hardware));
-    WORKS(MPI_Info_get(hardware, "pelago://Machine", 7, value, &flag));
+    WORKS(MPI_Info_get(hardware, "mpi_shared_memory", 7, value, &flag));
     SAME_TEXT("the process is on one machine", "true", value);
+    /* The resources that processes are restricted to divide communicators. */
+    int keys, rank, whole, part;
+    char key[MPI_MAX_INFO_KEY];
+    MPI_Comm comm, by_memory;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &by_memory);
+    MPI_Info_get_nkeys(hardware, &keys);
+    for (int i = 0; i < keys; i++) {
+        MPI_Info resource;
+        MPI_Info_get_nthkey(hardware, i, key);
+        MPI_Info_get(hardware, key, 7, value, &flag);
+        MPI_Info_create(&resource);
+        MPI_Info_set(resource, "mpi_hw_resource_type", key);
+        WORKS(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, rank, resource, &comm));
+        EQUAL(key, strcmp(value, "true") == 0, comm != MPI_COMM_NULL);
+        if (i == 0) {
+            MPI_Comm_size(by_memory, &whole);
+            MPI_Comm_size(comm, &part);
+            EQUAL("processes of a node", whole, part);
+        }
+        if (comm != MPI_COMM_NULL) MPI_Comm_free(&comm);
+        MPI_Info_free(&resource);
+    }
+    MPI_Comm_free(&by_memory);
     MPI_Info_free(&hardware);
     WORKS(MPI_Pcontrol(1));
     WORKS(MPI_Pcontrol(2, "more", 3.0, 4));

@@ -124,6 +124,18 @@ static void of_communicators(void) {
     WORKS(MPI_Info_get(used, "a_key_of_mine", 7, value, &flag));
     EQUAL("an unknown hint", 0, flag);
     WORKS(MPI_Info_free(&used));
+    MPI_Comm copy;
+    WORKS(MPI_Info_create(&info));
+    WORKS(MPI_Info_set(info, "mpi_assert_exact_length", "true"));
+    WORKS(MPI_Comm_dup_with_info(comm, info, &copy));
+    WORKS(MPI_Info_free(&info));
+    WORKS(MPI_Comm_get_info(copy, &used));
+    WORKS(MPI_Info_get(used, "mpi_assert_exact_length", 7, value, &flag));
+    SAME_TEXT("a hint of a duplicate", "true", value);
+    WORKS(MPI_Info_get(used, "mpi_assert_no_any_tag", 7, value, &flag));
+    SAME_TEXT("a hint that a duplicate does not get", "false", value);
+    WORKS(MPI_Info_free(&used));
+    WORKS(MPI_Comm_free(&copy));
     GIVES(MPI_ERR_INFO, MPI_Comm_set_info(comm, MPI_INFO_NULL));
     GIVES(MPI_ERR_ARG, MPI_Comm_get_info(comm, NULL));
     WORKS(MPI_Comm_free(&comm));
