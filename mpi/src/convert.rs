@@ -1,6 +1,8 @@
 //! The arguments that differ between the two forms of a function, and the numbers that implementations get.
 
-use crate::abi::{MPI_Aint, MPI_Count, MPI_UNDEFINED, c_int, c_void};
+use crate::abi::{
+    MPI_Aint, MPI_Count, MPI_Datatype, MPI_UNDEFINED, MPI_User_function, MPI_User_function_c, c_int, c_void,
+};
 
 /// Integers that the program passes as an array; the implementation reads them as 64-bit numbers.
 #[derive(Clone, Copy)]
@@ -50,6 +52,12 @@ pub struct Number {
     pub value: i64,
     /// Whether the call is the form with larger integers.
     pub is_large: bool,
+}
+
+impl From<*const MPI_Aint> for Integers {
+    fn from(array: *const MPI_Aint) -> Integers {
+        Integers { start: array.cast(), is_wide: true }
+    }
 }
 
 /// The place of an integer that the implementation returns.
@@ -111,6 +119,67 @@ impl From<*mut c_int> for IntegerOut {
     }
 }
 
+/// A function of the program that combines elements, in either form.
+#[derive(Clone, Copy)]
+pub struct UserCombine {
+    address: *mut c_void,
+    is_wide: bool,
+}
+
+// SAFETY: it is the address of a function.
+unsafe impl Send for UserCombine {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for UserCombine {}
+
+impl UserCombine {
+    pub fn is_null(&self) -> bool {
+        self.address.is_null()
+    }
+
+    /// Whether its count has 64 bits.
+    pub fn is_wide(&self) -> bool {
+        self.is_wide
+    }
+
+    /// The function with the narrow count.
+    ///
+    /// # Safety
+    /// The program has passed it in that form.
+    pub unsafe fn narrow(
+        &self,
+    ) -> unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype) {
+        debug_assert!(!self.is_wide, "the form in which it was passed");
+        // SAFETY: the caller's promise.
+        unsafe { MPI_User_function::at(self.address.cast()) }
+    }
+
+    /// The function with the wide count.
+    ///
+    /// # Safety
+    /// The program has passed it in that form.
+    pub unsafe fn wide(
+        &self,
+    ) -> unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut MPI_Count, *mut MPI_Datatype) {
+        debug_assert!(self.is_wide, "the form in which it was passed");
+        // SAFETY: the caller's promise.
+        unsafe { MPI_User_function_c::at(self.address.cast()) }
+    }
+}
+
+/// Defines the argument for a function of the program that combines elements.
+macro_rules! user_function {
+    ($of:ty, $is_wide:literal) => {
+        #[repr(transparent)]
+        #[derive(Clone, Copy)]
+        pub struct UserFunction(pub *mut $of);
+        impl From<UserFunction> for UserCombine {
+            fn from(function: UserFunction) -> UserCombine {
+                UserCombine { address: function.0.cast(), is_wide: $is_wide }
+            }
+        }
+    };
+}
+
 /// Defines the types of one form: numbers, arrays, and places of results.
 macro_rules! integers {
     (numbers { $($number:ident = $of:ty,)* } arrays { $($array:ident = $element:ty,)* } results { $($out:ident = $result:ty,)* }) => {
@@ -164,6 +233,7 @@ pub mod small {
         arrays { Counts = c_int, Displs = c_int, Aints = MPI_Aint, }
         results { CountOut = c_int, AintOut = MPI_Aint, DispUnitOut = c_int, }
     }
+    user_function! { MPI_User_function, false }
 }
 
 /// The types of the form with larger integers.
@@ -175,4 +245,5 @@ pub mod large {
         arrays { Counts = MPI_Count, Displs = MPI_Aint, Aints = MPI_Count, }
         results { CountOut = MPI_Count, AintOut = MPI_Count, DispUnitOut = MPI_Aint, }
     }
+    user_function! { MPI_User_function_c, true }
 }

@@ -125,6 +125,7 @@ blameless! {
     crate::convert::large::Counts crate::convert::large::Displs crate::convert::large::Aints
     crate::convert::large::CountOut crate::convert::large::AintOut crate::convert::large::DispUnitOut
     crate::convert::large::Aint
+    crate::convert::small::UserFunction crate::convert::large::UserFunction
 }
 
 impl<T> Blame for *const T {}

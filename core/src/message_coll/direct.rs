@@ -7,9 +7,10 @@
 //! Invariant: the members decide alike whether an operation is a direct one, from its size and from whether
 //! they have a team. They use a kept team again only if all of them propose the same one.
 
+use super::exchange::{Exchange, Receive, Send};
 use super::group::MessageGroup;
 use super::operation::Memory;
-use super::plan::{Exchange, MessageCall};
+use super::plan::MessageCall;
 use super::running::MessageCollectives;
 use crate::base::locked::locked;
 use crate::coll::block::{DIRECT_BYTES, PAGE_BYTES};
@@ -86,16 +87,17 @@ impl MessageGroup {
     /// One word of each member, by messages.
     fn exchange(&self, world: &TwoSided, all: &MessageCollectives, word: u64) -> Vec<u64> {
         let mut words = vec![0u64; self.len()];
+        let (from, into) = ((&raw const word).cast::<u8>(), words.as_mut_ptr());
+        let (slot, bytes) = (0, size_of::<u64>());
         let others = || (0..self.len()).filter(|&rank| rank != self.me);
+        let place = |rank: Rank| into.wrapping_add(rank).cast();
         let exchange = Exchange {
-            receives: others().map(|rank| (rank, rank * size_of::<u64>(), size_of::<u64>())).collect(),
-            sends: others().map(|rank| (rank, 0, size_of::<u64>())).collect(),
-            copies: vec![(0, self.me * size_of::<u64>(), size_of::<u64>())],
+            receives: others().map(|from| Receive { from, slot, into: place(from), bytes }).collect(),
+            sends: others().map(|to| Send { to, slot, from, bytes }).collect(),
+            copies: vec![(from, place(self.me), bytes)],
         };
-        let memory =
-            Memory { source: (&raw const word).cast(), target: words.as_mut_ptr().cast(), combiner: None };
         // SAFETY: both live until the exchange is over.
-        let outcome = unsafe { all.run_exchange(world, self, ("open", &exchange), memory) };
+        let outcome = unsafe { all.run_exchange(world, self, "open", exchange) };
         assert!(outcome.is_ok(), "words of other sizes in an exchange of words");
         words
     }
@@ -113,6 +115,9 @@ impl Drop for MessageGroup {
 
 /// The bytes that a member shows in an operation; `None` if it has no direct form.
 fn shown_bytes(call: &MessageCall, n: usize) -> Option<usize> {
+    if call.counts.is_some() {
+        return None;
+    }
     let bytes = call.count * call.element_bytes;
     match call.operation {
         Operation::Scatter | Operation::AllToAll | Operation::ReduceScatter => bytes.checked_mul(n),

@@ -1,17 +1,18 @@
 //! A group of PEs that exchange messages in a context, and the plans of its operations.
 
 use super::direct::KeptTeam;
-use super::plan::{Key, Plan};
+use super::plan::{Key, MessageCall, Plan};
 use crate::Pe;
 use crate::base::locked::locked;
 use crate::coll::nodes::Nodes;
+use crate::coll::reduction::Combiner;
 use crate::coll::schedule::Rank;
 use crate::memory::members::Members;
 use crate::msg::envelope::Context;
 use pelago_fabric::sync::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Plans that a group keeps; the oldest one makes room.
+/// Plans that a group keeps. One that was used seldom makes room.
 const PLANS: usize = 16;
 
 /// A group of PEs and the context of its collective operations.
@@ -57,16 +58,22 @@ impl MessageGroup {
     }
 
     /// The plan of a call, made now if it was not kept.
-    pub(super) fn plan(&self, key: Key, make: impl FnOnce() -> Option<Plan>) -> Option<Arc<Plan>> {
+    pub(super) fn plan(
+        &self,
+        call: &MessageCall,
+        combiner: Option<&Combiner>,
+        make: impl FnOnce() -> Option<Plan>,
+    ) -> Option<Arc<Plan>> {
         let mut plans = locked(&self.plans);
-        if let Some((_, plan)) = plans.iter().find(|(other, _)| *other == key) {
-            return Some(Arc::clone(plan));
+        if let Some(place) = plans.iter().position(|(key, _)| key.is_of(call, combiner)) {
+            // What is used often moves to the front.
+            let at = place / 2;
+            plans.swap(place, at);
+            return Some(Arc::clone(&plans[at].1));
         }
         let plan = Arc::new(make()?);
-        if plans.len() == PLANS {
-            plans.remove(0);
-        }
-        plans.push((key, Arc::clone(&plan)));
+        plans.truncate(PLANS - 1);
+        plans.push((Key::of(call, combiner), Arc::clone(&plan)));
         Some(plan)
     }
 }

@@ -8,13 +8,18 @@
 //!
 //! Invariant: all members of a group start the same operations in the same order.
 
+mod block;
 mod direct;
+mod exchange;
 mod group;
 mod operation;
+mod overlap;
 mod plan;
 mod running;
+mod transfers;
 
+pub use exchange::{Exchange, Receive, Send};
 pub use group::MessageGroup;
 pub use operation::{Memory, Outcome, SizeMismatch};
-pub use plan::{Exchange, MessageCall};
-pub use running::{MessageCollectives, Pending};
+pub use plan::MessageCall;
+pub use running::{MessageCollectives, Pending, Stage, Task};

@@ -2,27 +2,22 @@
 //!
 //! Invariant: work begins in its order; what cannot go on stays where it is and is tried again.
 
+use super::block::Block;
+use super::exchange::Exchange;
 use super::group::MessageGroup;
-use super::plan::{Plan, Receive, Work};
+use super::plan::{MessageCall, Plan, Work};
+use super::transfers::{Lists, Transfers};
 use crate::Pe;
 use crate::coll::reduction::Combiner;
 use crate::coll::schedule::{Buffer, Place, Step};
 use crate::job::callback::{self, Callback};
+use crate::memory::members::Members;
 use crate::msg::TwoSided;
-use crate::msg::envelope::{Context, Envelope, Tag};
-use crate::msg::operation::{Address, Mode, Started};
-use crate::msg::request::{RequestId, Status};
 use pelago_fabric::copy;
-use std::alloc::{Layout, alloc, dealloc};
-use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Bits of a tag that have the slot; the others have the number of the operation.
-const SLOT_BITS: u32 = 20;
-const ALIGN_BYTES: usize = 64;
-
 /// The memory that an operation works on. Source and target are those of the call; they are the same if the
-/// call is in place.
+/// call is in place. A source that overlaps the target is copied where the algorithm requires it.
 #[derive(Clone)]
 pub struct Memory {
     pub source: *const u8,
@@ -47,83 +42,89 @@ pub struct SizeMismatch {
 /// The outcome of an operation.
 pub type Outcome = Result<(), SizeMismatch>;
 
-/// Memory of an operation that is aligned for every type of elements.
-struct Block(NonNull<u8>, usize);
-
-impl Block {
-    fn new(bytes: usize) -> Block {
-        if bytes == 0 {
-            return Block(NonNull::dangling(), 0);
-        }
-        let layout = Layout::from_size_align(bytes, ALIGN_BYTES).expect("an amount of memory that can exist");
-        // SAFETY: the layout has a size.
-        let start = NonNull::new(unsafe { alloc(layout) });
-        Block(start.unwrap_or_else(|| std::alloc::handle_alloc_error(layout)), bytes)
-    }
-
-    fn at(&self, offset: usize) -> *mut u8 {
-        self.0.as_ptr().wrapping_add(offset)
-    }
-}
-
-impl Drop for Block {
-    fn drop(&mut self) {
-        if self.1 > 0 {
-            // SAFETY: it was allocated with this layout.
-            unsafe { dealloc(self.0.as_ptr(), Layout::from_size_align_unchecked(self.1, ALIGN_BYTES)) };
-        }
-    }
-}
-
-// SAFETY: it owns its memory.
-unsafe impl Send for Block {}
-
-/// The state of a receive.
-#[derive(Clone, Copy)]
-enum Arrival {
-    Open,
-    Pending(RequestId),
-    Done(usize),
+/// The memory of an operation, which the next one with its plan uses again.
+#[derive(Default)]
+pub(super) struct Workspace {
+    lists: Lists,
+    scratch: Block,
 }
 
 /// An operation under way.
 pub(super) struct Operation {
     name: &'static str,
-    context: Context,
+    transfers: Transfers,
+    /// The next work, or the receive of an exchange to wait for.
+    at: usize,
+    run: Run,
+    /// The operation that follows when this one is over.
+    next: Option<Box<Operation>>,
+}
+
+/// What an operation does.
+enum Run {
+    Plan(Planned),
+    Exchange { exchange: Arc<Exchange>, members: Members, has_begun: bool },
+}
+
+/// The plan of a call, and the memory that it works on.
+struct Planned {
     plan: Arc<Plan>,
     memory: Memory,
     scratch: Block,
-    mailboxes: Block,
-    /// The tag of its slot 0.
-    tag: Tag,
-    /// The next work.
-    at: usize,
-    arrivals: Vec<Arrival>,
-    sends: Vec<RequestId>,
-    outcome: Outcome,
+    /// The copy of a source that overlaps the target.
+    _source: Block,
 }
 
 impl Operation {
-    pub(super) fn new(
+    /// A call by its plan.
+    ///
+    /// # Safety
+    /// The memory has the bytes of the call, until the operation is over.
+    pub(super) unsafe fn of_call(
+        group: &MessageGroup,
+        call: &MessageCall,
+        plan: Arc<Plan>,
+        mut memory: Memory,
+    ) -> Operation {
+        let Workspace { lists, mut scratch } = plan.workspace();
+        if scratch.bytes() < plan.scratch_bytes {
+            scratch = Block::new(plan.scratch_bytes);
+        }
+        let mut copy = Block::default();
+        if !call.in_place && plan.needs_copy(memory.source, memory.target) {
+            copy = Block::new(plan.source_bytes);
+            // SAFETY: the caller promises the source.
+            unsafe { copy::copy(copy.at(0), memory.source, plan.source_bytes) };
+            memory.source = copy.at(0);
+        }
+        Operation {
+            name: call.operation.name(),
+            transfers: Transfers::new(group.context, group.next_number(), plan.receives.len(), lists),
+            at: 0,
+            run: Run::Plan(Planned { plan, memory, scratch, _source: copy }),
+            next: None,
+        }
+    }
+
+    /// An exchange.
+    pub(super) fn of_exchange(
         name: &'static str,
         group: &MessageGroup,
-        plan: Arc<Plan>,
-        memory: Memory,
+        exchange: Arc<Exchange>,
     ) -> Operation {
-        let number = group.next_number();
+        let receives = exchange.receives.len();
         Operation {
             name,
-            context: group.context,
-            scratch: Block::new(plan.scratch_bytes),
-            mailboxes: Block::new(plan.mailbox_bytes),
-            memory,
-            tag: number << SLOT_BITS,
+            transfers: Transfers::new(group.context, group.next_number(), receives, Lists::default()),
             at: 0,
-            arrivals: vec![Arrival::Open; plan.receives.len()],
-            sends: Vec::new(),
-            outcome: Ok(()),
-            plan,
+            run: Run::Exchange { exchange, members: group.members.clone(), has_begun: false },
+            next: None,
         }
+    }
+
+    /// The same, followed by another one.
+    pub(super) fn followed_by(self, next: Operation) -> Operation {
+        Operation { next: Some(Box::new(next)), ..self }
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -132,90 +133,119 @@ impl Operation {
 
     /// The PE that the next step needs, if it is one.
     pub(super) fn awaits(&self) -> Option<Pe> {
-        match self.plan.work.get(self.at)? {
-            Work::Await(number) => Some(self.plan.receives[*number].from),
-            _ => None,
+        match &self.run {
+            Run::Plan(Planned { plan, .. }) => match plan.work.get(self.at)? {
+                Work::Await(number) => Some(plan.receives[*number].from),
+                _ => None,
+            },
+            Run::Exchange { exchange, members, .. } => {
+                exchange.receive(members, self.at).map(|(from, _)| from)
+            }
         }
     }
 
-    /// Goes on as far as is possible now: the outcome, if the operation is over.
+    /// Goes on as far as is possible now: the outcome, if the operation and those that follow it are over.
     #[track_caller]
     pub(super) fn advance(&mut self, world: &TwoSided) -> Option<Outcome> {
-        let plan = Arc::clone(&self.plan);
-        while let Some(work) = plan.work.get(self.at) {
-            let is_done = match work {
-                Work::Post(number) => self.post(world, *number, &plan.receives[*number]),
-                Work::Await(number) => self.has_arrived(world, *number, &plan.receives[*number]),
-                Work::Send { to, slot, from, bytes } => self.send(world, (*to, *slot), (*from, *bytes)),
-                Work::Complete => self.have_left(world),
-                Work::Local(step) => self.work(world, step),
+        loop {
+            let is_over = match &mut self.run {
+                Run::Plan(planned) => planned.advance(self.name, world, &mut self.transfers, &mut self.at),
+                Run::Exchange { exchange, members, has_begun } => {
+                    if !std::mem::replace(has_begun, true) {
+                        exchange.begin(world, members, &mut self.transfers);
+                    }
+                    while let Some(receive) = exchange.receive(members, self.at)
+                        && self.transfers.has_arrived(world, self.at, receive)
+                    {
+                        self.at += 1;
+                    }
+                    self.at == exchange.receives.len()
+                }
             };
-            if !is_done {
+            if !is_over || !self.transfers.have_left(world) {
                 return None;
             }
-            self.at += 1;
+            let outcome = self.transfers.outcome;
+            self.retire();
+            let Some(next) = self.next.take() else { return Some(outcome) };
+            *self = *next;
+            self.transfers.outcome = outcome;
         }
-        self.have_left(world).then_some(self.outcome)
     }
 
-    fn post(&mut self, world: &TwoSided, number: usize, receive: &Receive) -> bool {
-        let tag = self.tag | receive.slot;
-        let pattern = Envelope { context: self.context, source: receive.from as u32, tag };
-        let into = (self.place(receive.into), receive.bytes);
-        // SAFETY: by the plan the place has this many bytes, which the caller and this operation keep valid.
-        self.arrivals[number] = match unsafe { world.start_receive(pattern, into) } {
-            Started::Pending(id) => Arrival::Pending(id),
-            Started::Done(status) => Arrival::Done(status.bytes),
-        };
-        true
+    /// Gives memory back for the next operation with this plan.
+    fn retire(&mut self) {
+        if let Run::Plan(planned) = &mut self.run {
+            let scratch = std::mem::take(&mut planned.scratch);
+            planned.plan.keep(Workspace { lists: self.transfers.take_lists(), scratch });
+        }
     }
+}
 
-    fn has_arrived(&mut self, world: &TwoSided, number: usize, receive: &Receive) -> bool {
-        if let Arrival::Pending(id) = self.arrivals[number] {
-            match world.look(id) {
-                Some(Status { bytes, .. }) => self.arrivals[number] = Arrival::Done(bytes),
-                None => return false,
+impl Planned {
+    /// Goes on as far as is possible now: whether the last step is done.
+    #[track_caller]
+    fn advance(
+        &self,
+        name: &'static str,
+        world: &TwoSided,
+        transfers: &mut Transfers,
+        at: &mut usize,
+    ) -> bool {
+        while let Some(work) = self.plan.work.get(*at) {
+            let is_done = match work {
+                Work::Post(number) => {
+                    let receive = &self.plan.receives[*number];
+                    let room = (self.place(receive.into), receive.bytes);
+                    // SAFETY: by the plan the place has this many bytes, which the caller and this operation
+                    // keep valid.
+                    unsafe { transfers.post(world, *number, (receive.from, receive.slot), room) };
+                    true
+                }
+                Work::Await(number) => {
+                    let receive = &self.plan.receives[*number];
+                    transfers.has_arrived(world, *number, (receive.from, receive.bytes))
+                }
+                Work::Send { to, slot, from, bytes } => {
+                    let data = (self.place(*from).cast_const(), *bytes);
+                    // SAFETY: as above.
+                    unsafe { transfers.send(world, (*to, *slot), data) };
+                    true
+                }
+                Work::Complete => transfers.have_left(world),
+                Work::Local(step) => {
+                    self.work(name, world, step);
+                    true
+                }
+            };
+            if !is_done {
+                return false;
             }
-        }
-        if let Arrival::Done(found) = self.arrivals[number]
-            && found != receive.bytes
-            && self.outcome.is_ok()
-        {
-            self.outcome = Err(SizeMismatch { pe: receive.from, expected: receive.bytes, found });
+            *at += 1;
         }
         true
     }
 
-    fn send(&mut self, world: &TwoSided, (pe, slot): (Pe, u32), (from, bytes): (Place, usize)) -> bool {
-        let to = Address { context: self.context, pe, tag: self.tag | slot };
-        let data = (self.place(from).cast_const(), bytes);
-        // SAFETY: by the plan the place has this many bytes, which the caller and this operation keep valid.
-        let started = unsafe { world.start_send(to, data, Mode::Standard) };
-        self.sends.extend(started.expect("a tag of an operation is not the wildcard"));
-        true
-    }
-
-    fn have_left(&mut self, world: &TwoSided) -> bool {
-        self.sends.retain(|&id| world.look(id).is_none());
-        self.sends.is_empty()
-    }
-
+    #[inline]
     fn place(&self, place: Place) -> *mut u8 {
         let start = match place.buffer {
             Buffer::Source => self.memory.source.cast_mut(),
             Buffer::Target => self.memory.target,
             Buffer::Scratch => self.scratch.at(0),
-            Buffer::Mailbox(slot) => self.mailboxes.at(self.plan.mailboxes.get(&slot).copied().unwrap_or(0)),
+            Buffer::Mailbox(_) => unreachable!("a plan has its mailboxes in its scratch memory"),
         };
         start.wrapping_add(place.offset)
     }
 
     /// Copies or combines. Data of a wrong length were reported; what they leave is combined as it is.
-    fn work(&self, world: &TwoSided, step: &Step) -> bool {
+    fn work(&self, name: &'static str, world: &TwoSided, step: &Step) {
         match *step {
             Step::Copy { from, into, bytes } => {
-                // SAFETY: by the plan both places have this many bytes, and do not overlap.
-                unsafe { copy::copy(self.place(into), self.place(from), bytes) };
+                let (from, into) = (self.place(from), self.place(into));
+                if from != into {
+                    // SAFETY: by the plan both places have this many bytes, and do not overlap.
+                    unsafe { copy::copy(into, from, bytes) };
+                }
             }
             Step::CopyStrided { from, from_stride, into, into_stride, block, count } => {
                 for i in 0..count {
@@ -231,12 +261,11 @@ impl Operation {
                 // SAFETY: by the plan the places have this many bytes.
                 let combine = || unsafe { combiner.combine(left, right, into, bytes) };
                 match combiner.is_function() {
-                    true => callback::run(world, Callback::Function(self.name), combine),
+                    true => callback::run(world, Callback::Function(name), combine),
                     false => combine(),
                 }
             }
             _ => unreachable!("a plan has local steps only here"),
         }
-        true
     }
 }

@@ -6,26 +6,28 @@
 //!
 //! Invariant: each slot that this rank waits for is one receive, started before the wait for it. A receive
 //! into the target is started at the beginning, unless the target is the source as well: then the rank may
-//! still need what is there, up to the wait.
+//! still need what is there, up to the wait. Mailboxes lie in the scratch memory.
 
+use super::block::ALIGN_BYTES;
 use super::group::MessageGroup;
+use super::operation::Workspace;
+use super::overlap::source_must_be_copied;
 use crate::Pe;
+use crate::base::locked::locked;
 use crate::coll::reduction::Combiner;
 use crate::coll::schedule::{Buffer, Place, Rank, Remote, Schedule, Slot, Step};
 use crate::coll::select::{Laws, Preferences};
-use crate::coll::shape::{Operation, Shape};
-use pelago_schedule::table::algorithms;
+use crate::coll::shape::{Blocks, Operation, Shape};
+use pelago_schedule::table::{Fold, algorithms};
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// The mailboxes of schedules for messages have no limit: a schedule announces nothing, and gets nothing.
 /// Small enough for sums of a few sizes not to overflow.
 const UNLIMITED_BYTES: usize = usize::MAX >> 8;
 
-/// How mailboxes are aligned, for every type of elements.
-const ALIGN_BYTES: usize = 64;
-
-/// A collective operation of a group whose blocks have one size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A collective operation of a group that an algorithm performs.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageCall {
     pub operation: Operation,
     pub root: Rank,
@@ -34,15 +36,44 @@ pub struct MessageCall {
     pub element_bytes: usize,
     /// Whether the source is the target.
     pub in_place: bool,
+    /// All-gather: the elements that each rank contributes, if their numbers differ. They lie one behind the
+    /// other in the targets.
+    pub counts: Option<Arc<[usize]>>,
+}
+
+impl MessageCall {
+    /// An operation on blocks of bytes, whose source and target are apart.
+    pub fn of_bytes(operation: Operation, root: Rank, bytes: usize) -> MessageCall {
+        MessageCall { operation, root, count: bytes, element_bytes: 1, in_place: false, counts: None }
+    }
+
+    /// The shape of the call for a rank.
+    pub(super) fn shape(&self, group: &MessageGroup, rank: Rank) -> Shape {
+        let blocks = self.counts.as_ref().map_or(Blocks::Equal, |counts| Blocks::Counts(counts.to_vec()));
+        Shape {
+            root: self.root,
+            in_place: self.in_place,
+            nodes: group.nodes.clone(),
+            blocks,
+            ..Shape::new(self.operation, rank, group.len(), self.count, self.element_bytes)
+        }
+    }
 }
 
 /// All that a plan follows from, apart from the group and the settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key(MessageCall, Option<Laws>);
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    call: MessageCall,
+    laws: Option<Laws>,
+}
 
 impl Key {
     pub(super) fn of(call: &MessageCall, combiner: Option<&Combiner>) -> Key {
-        Key(*call, combiner.map(Combiner::laws))
+        Key { call: call.clone(), laws: combiner.map(Combiner::laws) }
+    }
+
+    pub(super) fn is_of(&self, call: &MessageCall, combiner: Option<&Combiner>) -> bool {
+        self.call == *call && self.laws == combiner.map(Combiner::laws)
     }
 }
 
@@ -71,25 +102,19 @@ pub(super) enum Work {
 }
 
 /// The plan of one rank.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Plan {
     pub(super) work: Vec<Work>,
     pub(super) receives: Vec<Receive>,
+    /// Size of the scratch memory, with the mailboxes.
     pub(super) scratch_bytes: usize,
-    /// Where the mailbox of each slot lies in the memory of all mailboxes.
-    pub(super) mailboxes: HashMap<Slot, usize>,
-    pub(super) mailbox_bytes: usize,
-}
-
-/// The messages of one rank in an operation whose blocks differ: all receives start, then all sends.
-#[derive(Clone, Debug, Default)]
-pub struct Exchange {
-    /// Source, offset in the target and length in bytes.
-    pub receives: Vec<(Rank, usize, usize)>,
-    /// Destination, offset in the source and length in bytes.
-    pub sends: Vec<(Rank, usize, usize)>,
-    /// Offsets in source and target and length of a copy, in bytes.
-    pub copies: Vec<(usize, usize, usize)>,
+    pub(super) source_bytes: usize,
+    target_bytes: usize,
+    /// The distance from target to source of the first call where they overlapped, and whether the source
+    /// must be copied then.
+    overlap: OnceLock<(isize, bool)>,
+    /// Memory of an operation that is over.
+    spare: Mutex<Option<Box<Workspace>>>,
 }
 
 impl Plan {
@@ -100,36 +125,32 @@ impl Plan {
         call: &MessageCall,
         laws: Option<Laws>,
     ) -> Option<Plan> {
-        let shape = |rank| Shape {
-            root: call.root,
-            in_place: call.in_place,
-            nodes: group.nodes.clone(),
-            ..Shape::new(call.operation, rank, group.len(), call.count, call.element_bytes)
-        };
-        let mine = shape(group.me);
+        let mine = call.shape(group, group.me);
         let choice = preferences.choose(&mine, laws)?;
-        let write = |rank| choice.schedule(&shape(rank), UNLIMITED_BYTES);
-        if let Some(plan) = Plan::of_schedule(group, &write, call.in_place) {
-            return Some(plan);
-        }
-        // The algorithm gets, which messages cannot do.
-        let others = algorithms()
-            .filter(|other| other.operation == call.operation && (other.restriction)(&mine).is_none());
-        others.into_iter().find_map(|other| {
-            let write = |rank| other.schedule(&shape(rank), UNLIMITED_BYTES);
-            Plan::of_schedule(group, &write, call.in_place)
-        })
+        let write = |rank| choice.schedule(&call.shape(group, rank), UNLIMITED_BYTES);
+        let plan = Plan::of_schedule(group, &write, call.in_place).or_else(|| {
+            // The algorithm gets, which messages cannot do. No algorithm that combines does.
+            let others = algorithms().filter(|other| {
+                let is_other = other.operation == call.operation && other.fold == Fold::None;
+                is_other && (other.restriction)(&mine).is_none()
+            });
+            others.into_iter().find_map(|other| {
+                let write = |rank| other.schedule(&call.shape(group, rank), UNLIMITED_BYTES);
+                Plan::of_schedule(group, &write, call.in_place)
+            })
+        })?;
+        let (source_bytes, target_bytes) = (mine.source_bytes(), mine.target_bytes());
+        Some(Plan { source_bytes, target_bytes, ..plan })
     }
 
     /// The plan for the schedule that `write` writes for each rank. `None` if it is not one of puts with
     /// signals.
-    pub(super) fn of_schedule(
-        group: &MessageGroup,
-        write: &dyn Fn(Rank) -> Schedule,
-        in_place: bool,
-    ) -> Option<Plan> {
+    fn of_schedule(group: &MessageGroup, write: &dyn Fn(Rank) -> Schedule, in_place: bool) -> Option<Plan> {
         let schedule = write(group.me);
-        let mut plan = Plan { scratch_bytes: schedule.scratch_bytes, ..Plan::default() };
+        let mut writer = Writer {
+            plan: Plan { scratch_bytes: schedule.scratch_bytes, ..Plan::default() },
+            mailboxes: HashMap::new(),
+        };
         let mut others = HashMap::new();
         let (mut early, mut steps) = (Vec::new(), Vec::new());
         for step in schedule.steps {
@@ -141,7 +162,8 @@ impl Plan {
                     bytes,
                     signal: Some(slot),
                 } => {
-                    steps.push(Work::Send { to: group.members.pe(to), slot: slot as u32, from, bytes });
+                    let (to, from) = (group.members.pe(to), writer.place(from)?);
+                    steps.push(Work::Send { to, slot: slot as u32, from, bytes });
                 }
                 Step::Signal { to, slot, announces: None } => {
                     let (to, from) = (group.members.pe(to), Place::source(0));
@@ -150,49 +172,100 @@ impl Plan {
                 Step::Wait { of, slot } => {
                     let theirs = others.entry(of).or_insert_with(|| write(of));
                     let (into, bytes) = arrival(theirs, group.me, slot)?;
-                    let number = plan.add_receive(group.members.pe(of), slot, into, bytes);
+                    let number = writer.add_receive(group.members.pe(of), slot, into, bytes);
                     let is_early = !in_place || into.buffer != Buffer::Target;
                     if is_early { &mut early } else { &mut steps }.push(Work::Post(number));
                     steps.push(Work::Await(number));
                 }
                 Step::Complete => steps.push(Work::Complete),
                 Step::Copy { .. } | Step::CopyStrided { .. } | Step::Reduce { .. } => {
-                    steps.push(Work::Local(step));
+                    steps.push(Work::Local(writer.local(step)?));
                 }
                 Step::Put { .. } | Step::Get { .. } | Step::Signal { .. } => return None,
             }
         }
+        let mut plan = writer.plan;
         plan.work = early;
         plan.work.append(&mut steps);
         Some(plan)
     }
 
-    fn add_receive(&mut self, from: Pe, slot: Slot, into: Place, bytes: usize) -> usize {
-        if into.buffer == Buffer::Mailbox(slot) {
-            self.mailboxes.insert(slot, self.mailbox_bytes);
-            self.mailbox_bytes += bytes.next_multiple_of(ALIGN_BYTES);
-        }
-        self.receives.push(Receive { from, slot: slot as u32, into, bytes });
-        self.receives.len() - 1
+    /// Whether the source must be copied before the operation, because it overlaps the target and the
+    /// algorithm reads it after it has written there.
+    #[inline]
+    pub(super) fn needs_copy(&self, source: *const u8, target: *mut u8) -> bool {
+        let (from, into) = (source.addr(), target.addr());
+        let overlaps = from < into + self.target_bytes && into < from + self.source_bytes;
+        overlaps && !target.is_null() && self.needs_copy_at((from as isize).wrapping_sub(into as isize))
     }
 
-    /// The plan of an exchange. `slot` tells the exchanges of one operation apart.
-    pub(super) fn of_exchange(group: &MessageGroup, exchange: &Exchange) -> Plan {
-        let mut plan = Plan::default();
-        for &(from, offset, bytes) in &exchange.receives {
-            let number = plan.add_receive(group.members.pe(from), 0, Place::target(offset), bytes);
-            plan.work.push(Work::Post(number));
+    #[cold]
+    fn needs_copy_at(&self, distance: isize) -> bool {
+        let look = || source_must_be_copied(&self.work, &self.receives, distance);
+        let &(known, outcome) = self.overlap.get_or_init(|| (distance, look()));
+        if known == distance { outcome } else { look() }
+    }
+
+    /// Memory for an operation.
+    pub(super) fn workspace(&self) -> Workspace {
+        locked(&self.spare).take().map_or_else(Workspace::default, |spare| *spare)
+    }
+
+    /// Keeps the memory of an operation that is over for the next one.
+    pub(super) fn keep(&self, workspace: Workspace) {
+        *locked(&self.spare) = Some(Box::new(workspace));
+    }
+}
+
+/// A plan that is being written.
+struct Writer {
+    plan: Plan,
+    /// Where the mailbox of each slot lies in the scratch memory.
+    mailboxes: HashMap<Slot, usize>,
+}
+
+impl Writer {
+    fn add_receive(&mut self, from: Pe, slot: Slot, into: Place, bytes: usize) -> usize {
+        let plan = &mut self.plan;
+        let into = match into.buffer {
+            Buffer::Mailbox(_) => {
+                let offset = plan.scratch_bytes.next_multiple_of(ALIGN_BYTES);
+                plan.scratch_bytes = offset + bytes;
+                self.mailboxes.insert(slot, offset);
+                Place { buffer: Buffer::Scratch, offset }
+            }
+            _ => into,
+        };
+        plan.receives.push(Receive { from, slot: slot as u32, into, bytes });
+        plan.receives.len() - 1
+    }
+
+    /// The place in the memory of the plan. `None` for a mailbox that nothing was waited for in.
+    fn place(&self, place: Place) -> Option<Place> {
+        match place.buffer {
+            Buffer::Mailbox(slot) => {
+                let offset = self.mailboxes.get(&slot)? + place.offset;
+                Some(Place { buffer: Buffer::Scratch, offset })
+            }
+            _ => Some(place),
         }
-        for &(to, offset, bytes) in &exchange.sends {
-            let (to, from) = (group.members.pe(to), Place::source(offset));
-            plan.work.push(Work::Send { to, slot: 0, from, bytes });
-        }
-        for &(from, into, bytes) in &exchange.copies {
-            let (from, into) = (Place::source(from), Place::target(into));
-            plan.work.push(Work::Local(Step::Copy { from, into, bytes }));
-        }
-        plan.work.extend((0..plan.receives.len()).map(Work::Await));
-        plan
+    }
+
+    fn local(&self, step: Step) -> Option<Step> {
+        Some(match step {
+            Step::Copy { from, into, bytes } => {
+                Step::Copy { from: self.place(from)?, into: self.place(into)?, bytes }
+            }
+            Step::CopyStrided { from, from_stride, into, into_stride, block, count } => {
+                let (from, into) = (self.place(from)?, self.place(into)?);
+                Step::CopyStrided { from, from_stride, into, into_stride, block, count }
+            }
+            Step::Reduce { left, right, into, bytes } => {
+                let [left, right, into] = [self.place(left)?, self.place(right)?, self.place(into)?];
+                Step::Reduce { left, right, into, bytes }
+            }
+            _ => return None,
+        })
     }
 }
 
@@ -211,3 +284,7 @@ fn arrival(theirs: &Schedule, me: Rank, slot: Slot) -> Option<(Place, usize)> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

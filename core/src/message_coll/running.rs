@@ -4,9 +4,10 @@
 //! PE, so that members that wait for different things serve each other.
 
 use super::direct::{KeptTeams, try_direct};
+use super::exchange::Exchange;
 use super::group::MessageGroup;
 use super::operation::{Memory, Operation, Outcome};
-use super::plan::{Exchange, Key, MessageCall, Plan};
+use super::plan::{MessageCall, Plan};
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::locked::{locked, try_locked};
@@ -23,6 +24,20 @@ pub struct MessageCollectives {
     active: AtomicU32,
     moves: AtomicU64,
     pub(super) kept_teams: Arc<KeptTeams>,
+}
+
+/// A part of an operation.
+pub struct Stage {
+    pub group: Arc<MessageGroup>,
+    pub task: Task,
+}
+
+/// What a stage does.
+pub enum Task {
+    /// A call, on this memory.
+    Call(MessageCall, Memory),
+    /// Messages with sizes of their own, under this name.
+    Exchange(&'static str, Arc<Exchange>),
 }
 
 /// An operation that was started.
@@ -122,80 +137,108 @@ impl MessageCollectives {
         pending
     }
 
-    /// Starts an operation. `None` if no algorithm can do it: the settings demand results that do not depend
-    /// on the algorithm.
+    /// Starts stages that follow each other. `None` if no algorithm can do one of them: the settings demand
+    /// results that do not depend on the algorithm.
     ///
     /// # Safety
-    /// Source and target have as many bytes as the call needs, valid and left alone until the operation is
-    /// over.
+    /// The memory of each stage is valid and left alone until the operation is over. The source of a later
+    /// stage does not overlap its target.
+    ///
+    /// # Panics
+    /// If there is no stage.
     #[track_caller]
-    pub unsafe fn start_call(
-        &self,
-        world: &TwoSided,
-        group: &Arc<MessageGroup>,
-        call: &MessageCall,
-        memory: Memory,
-    ) -> Option<Arc<Pending>> {
-        let name = call.operation.name();
-        callback::forbid(world, name);
-        let plan = plan(world, group, call, memory.combiner.as_ref())?;
-        Some(self.start(world, Operation::new(name, group, plan, memory)))
+    pub unsafe fn start_stages(&self, world: &TwoSided, stages: &[Stage]) -> Option<Arc<Pending>> {
+        // SAFETY: the caller's promise.
+        let whole = unsafe { self.chain(world, stages)? };
+        Some(self.start(world, whole))
     }
 
-    /// As [`start_call`](MessageCollectives::start_call), and waits for the end.
+    /// As [`start_stages`](MessageCollectives::start_stages), and waits for the end.
     ///
     /// # Safety
-    /// As [`start_call`](MessageCollectives::start_call).
+    /// As [`start_stages`](MessageCollectives::start_stages).
+    ///
+    /// # Panics
+    /// If there is no stage.
+    #[track_caller]
+    pub unsafe fn run_stages(&self, world: &TwoSided, stages: &[Stage]) -> Option<Outcome> {
+        // SAFETY: the caller's promise.
+        let whole = unsafe { self.chain(world, stages)? };
+        Some(Pending::new(whole).wait(world))
+    }
+
+    /// # Safety
+    /// As [`start_stages`](MessageCollectives::start_stages).
+    unsafe fn chain(&self, world: &TwoSided, stages: &[Stage]) -> Option<Operation> {
+        // All plans are made before an operation gets its number, so that none begins if one has no plan.
+        let plans = stages.iter().map(|stage| match &stage.task {
+            Task::Exchange(..) => Some(None),
+            Task::Call(call, memory) => plan(world, &stage.group, call, memory.combiner.as_ref()).map(Some),
+        });
+        let plans: Vec<Option<Arc<Plan>>> = plans.collect::<Option<_>>()?;
+        let operations: Vec<Operation> = stages
+            .iter()
+            .zip(plans)
+            .map(|(stage, plan)| match (&stage.task, plan) {
+                (Task::Call(call, memory), Some(plan)) => {
+                    callback::forbid(world, call.operation.name());
+                    // SAFETY: the caller's promise.
+                    unsafe { Operation::of_call(&stage.group, call, plan, memory.clone()) }
+                }
+                (Task::Exchange(name, exchange), _) => {
+                    callback::forbid(world, name);
+                    Operation::of_exchange(name, &stage.group, Arc::clone(exchange))
+                }
+                (Task::Call(..), None) => unreachable!("a call has a plan"),
+            })
+            .collect();
+        let whole = operations.into_iter().rev().reduce(|next, before| before.followed_by(next));
+        Some(whole.expect("an operation has a stage"))
+    }
+
+    /// Runs one call. `None` if no algorithm can do it.
+    ///
+    /// # Safety
+    /// Source and target have as many bytes as the call needs, valid and left alone until the end.
     #[track_caller]
     pub unsafe fn run_call(
         &self,
         world: &TwoSided,
-        group: &Arc<MessageGroup>,
+        group: &MessageGroup,
         call: &MessageCall,
         memory: Memory,
     ) -> Option<Outcome> {
-        let name = call.operation.name();
-        callback::forbid(world, name);
+        callback::forbid(world, call.operation.name());
         // SAFETY: the caller's promise.
         if unsafe { try_direct(world, self, group, call, &memory) } {
             return Some(Ok(()));
         }
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
-        Some(Pending::new(Operation::new(name, group, plan, memory)).wait(world))
+        // SAFETY: the caller's promise.
+        let mut operation = unsafe { Operation::of_call(group, call, plan, memory) };
+        for _ in 0..world.policy.spins() {
+            if let Some(outcome) = operation.advance(world) {
+                return Some(outcome);
+            }
+            spin_once();
+        }
+        Some(Pending::new(operation).wait(world))
     }
 
-    /// Starts an exchange: an operation whose blocks have sizes of their own.
+    /// Does an exchange.
     ///
     /// # Safety
-    /// Source and target have the bytes that the exchange names, valid and left alone until it is over.
-    #[track_caller]
-    pub unsafe fn start_exchange(
-        &self,
-        world: &TwoSided,
-        group: &Arc<MessageGroup>,
-        (name, exchange): (&'static str, &Exchange),
-        memory: Memory,
-    ) -> Arc<Pending> {
-        callback::forbid(world, name);
-        let plan = Arc::new(Plan::of_exchange(group, exchange));
-        self.start(world, Operation::new(name, group, plan, memory))
-    }
-
-    /// As [`start_exchange`](MessageCollectives::start_exchange), and waits for the end.
-    ///
-    /// # Safety
-    /// As there.
+    /// Its memory is valid and left alone until the end.
     #[track_caller]
     pub unsafe fn run_exchange(
         &self,
         world: &TwoSided,
         group: &MessageGroup,
-        (name, exchange): (&'static str, &Exchange),
-        memory: Memory,
+        name: &'static str,
+        exchange: Exchange,
     ) -> Outcome {
         callback::forbid(world, name);
-        let plan = Arc::new(Plan::of_exchange(group, exchange));
-        Pending::new(Operation::new(name, group, plan, memory)).wait(world)
+        Pending::new(Operation::of_exchange(name, group, Arc::new(exchange))).wait(world)
     }
 
     /// Waits until all operations are over, as this PE is about to leave the job.
@@ -218,5 +261,5 @@ fn plan(
 ) -> Option<Arc<Plan>> {
     let laws = combiner.map(Combiner::laws);
     let make = || Plan::of_call(group, world.collectives.preferences(), call, laws);
-    group.plan(Key::of(call, combiner), make)
+    group.plan(call, combiner, make)
 }

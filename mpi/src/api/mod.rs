@@ -9,6 +9,7 @@ mod errhandler;
 mod group;
 mod info;
 mod integer;
+mod op;
 mod p2p;
 mod process;
 mod request;

@@ -1,14 +1,16 @@
-//! Operations whose blocks have one size.
+//! Operations whose blocks have one size, without reductions.
 
+use super::buffers::{Elements, check_apart, check_same};
 use super::form::forms;
-use super::prepare::{Elements, Prepared, Work, root_of};
+use super::inter;
+use super::prepare::{Prepared, Work, root_of};
 use crate::abi::*;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::library::Mpi;
-use crate::op;
 use pelago_core::coll::shape::Operation;
-use pelago_core::message_coll::MessageCall;
+use pelago_core::message_coll::{Memory, MessageCall};
+use std::ptr::null_mut;
 
 forms! {
     prepare_barrier: barrier ibarrier barrier_init ();
@@ -26,20 +28,19 @@ forms! {
     prepare_alltoall: alltoall ialltoall alltoall_init
         (sendbuf: *const c_void, sendcount: i64, sendtype: MPI_Datatype,
          recvbuf: *mut c_void, recvcount: i64, recvtype: MPI_Datatype);
-    prepare_reduce: reduce ireduce reduce_init
-        (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: MPI_Datatype, op: MPI_Op,
-         root: c_int);
-    prepare_allreduce: allreduce iallreduce allreduce_init
-        (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: MPI_Datatype, op: MPI_Op);
 }
 
-/// A call of bytes.
-fn call(operation: Operation, root: usize, bytes: usize, in_place: bool) -> Work {
-    Work::Call(MessageCall { operation, root, count: bytes, element_bytes: 1, in_place })
+/// A call of bytes as all the work of an operation.
+fn whole(operation: Operation, root: usize, bytes: usize, source: *const u8, target: *mut u8) -> Work {
+    Work::Call(MessageCall::of_bytes(operation, root, bytes), Memory { source, target, combiner: None })
 }
 
-unsafe fn prepare_barrier(_mpi: &Mpi, _comm: &Comm) -> Result<Prepared> {
-    Ok(Prepared::new(call(Operation::Barrier, 0, 0, false)))
+unsafe fn prepare_barrier(mpi: &Mpi, comm: &Comm) -> Result<Prepared> {
+    if comm.remote.is_some() {
+        return inter::barrier(mpi, comm);
+    }
+    let work = whole(Operation::Barrier, 0, 0, null_mut(), null_mut());
+    Ok(Prepared { work, ..Prepared::default() })
 }
 
 unsafe fn prepare_bcast(
@@ -50,13 +51,22 @@ unsafe fn prepare_bcast(
     datatype: MPI_Datatype,
     root: c_int,
 ) -> Result<Prepared> {
+    let elements = Elements { buffer, count, datatype };
+    if comm.remote.is_some() {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::bcast(mpi, comm, elements, root) };
+    }
     let root = root_of(comm, root)?;
-    let mut prepared = Prepared::new(Work::Nothing);
-    // SAFETY: the caller's promise.
-    let bytes =
-        unsafe { prepared.target(mpi, Elements { buffer, count, datatype }, comm.my_rank() == root)? };
-    prepared.set_in_place();
-    prepared.work = call(Operation::Broadcast, root, bytes, true);
+    let mut prepared = Prepared::default();
+    // SAFETY: the caller's promise. The root's buffer is only read.
+    let (data, bytes) = unsafe {
+        match comm.my_rank() == root {
+            true => prepared.outgoing(mpi, elements).map(|(data, bytes)| (data.cast_mut(), bytes))?,
+            false => prepared.incoming(mpi, elements)?,
+        }
+    };
+    let call = MessageCall { in_place: true, ..MessageCall::of_bytes(Operation::Broadcast, root, bytes) };
+    prepared.work = Work::Call(call, Memory { source: data, target: data, combiner: None });
     Ok(prepared)
 }
 
@@ -71,22 +81,32 @@ unsafe fn prepare_gather(
     recvtype: MPI_Datatype,
     root: c_int,
 ) -> Result<Prepared> {
+    let mine = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
+    let block = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
+    if comm.remote.is_some() {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::gather(mpi, comm, mine, block, root) };
+    }
     let (root, me) = (root_of(comm, root)?, comm.my_rank());
-    let mut prepared = Prepared::new(Work::Nothing);
-    let mut mine = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
-    let all = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
+    let mut prepared = Prepared::default();
     // SAFETY: the caller's promise. In place, the root's contribution lies in its block of the result.
-    let bytes = unsafe {
-        if me == root {
-            if mine.is_in_place() {
-                mine = all.block(mpi, me)?;
+    unsafe {
+        let mut target = null_mut();
+        let (source, bytes) = if me == root {
+            let all = prepared.incoming(mpi, block.times(comm.len()))?;
+            target = all.0;
+            let own = block.block(mpi, me)?;
+            let (source, bytes) = prepared.outgoing(mpi, if mine.is_in_place() { own } else { mine })?;
+            check_same(bytes, all.1 / comm.len())?;
+            if !mine.is_in_place() {
+                check_apart(mine.buffer.cast(), own.buffer.cast::<u8>().cast_mut(), bytes)?;
             }
-            prepared.target(mpi, all.times(comm.len()), false)?;
-        }
-        prepared.source(mpi, mine)?
-    };
-    prepared.keep_source_apart(bytes);
-    prepared.work = call(Operation::Gather, root, bytes, false);
+            (source, bytes)
+        } else {
+            prepared.outgoing(mpi, mine)?
+        };
+        prepared.work = whole(Operation::Gather, root, bytes, source, target);
+    }
     Ok(prepared)
 }
 
@@ -101,24 +121,35 @@ unsafe fn prepare_scatter(
     recvtype: MPI_Datatype,
     root: c_int,
 ) -> Result<Prepared> {
-    let (root, me) = (root_of(comm, root)?, comm.my_rank());
-    let mut prepared = Prepared::new(Work::Nothing);
-    let all = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
+    let block = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
     let mine = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
+    if comm.remote.is_some() {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::scatter(mpi, comm, block, mine, root) };
+    }
+    let (root, me) = (root_of(comm, root)?, comm.my_rank());
+    let mut prepared = Prepared::default();
     // SAFETY: the caller's promise. In place, the root's block stays where it is.
-    let bytes = unsafe {
-        if me == root {
-            let bytes = prepared.source(mpi, all.times(comm.len()))? / comm.len();
-            match mine.is_in_place() {
-                true => prepared.discard_target(bytes),
-                false => prepared.target(mpi, mine, false).map(drop)?,
+    unsafe {
+        let mut source = null_mut::<u8>().cast_const();
+        let (target, bytes) = if me == root {
+            let all = prepared.outgoing(mpi, block.times(comm.len()))?;
+            source = all.0;
+            let bytes = all.1 / comm.len();
+            if mine.is_in_place() {
+                (source.wrapping_add(me * bytes).cast_mut(), bytes)
+            } else {
+                let own = block.block(mpi, me)?;
+                let (target, received) = prepared.incoming(mpi, mine)?;
+                check_same(bytes, received)?;
+                check_apart(own.buffer.cast(), mine.buffer.cast::<u8>().cast_mut(), bytes)?;
+                (target, bytes)
             }
-            bytes
         } else {
-            prepared.target(mpi, mine, false)?
-        }
-    };
-    prepared.work = call(Operation::Scatter, root, bytes, false);
+            prepared.incoming(mpi, mine)?
+        };
+        prepared.work = whole(Operation::Scatter, root, bytes, source, target);
+    }
     Ok(prepared)
 }
 
@@ -132,19 +163,25 @@ unsafe fn prepare_allgather(
     recvcount: i64,
     recvtype: MPI_Datatype,
 ) -> Result<Prepared> {
-    let mut prepared = Prepared::new(Work::Nothing);
-    let mut mine = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
-    let all = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
-    if mine.is_in_place() {
-        mine = all.block(mpi, comm.my_rank())?;
+    let mine = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
+    let block = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
+    if let Some(remote) = &comm.remote {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::allgather(mpi, comm, mine, block, remote.len()) };
     }
+    let n = comm.len();
+    let mut prepared = Prepared::default();
     // SAFETY: the caller's promise.
-    let bytes = unsafe {
-        prepared.target(mpi, all.times(comm.len()), false)?;
-        prepared.source(mpi, mine)?
-    };
-    prepared.keep_source_apart(bytes);
-    prepared.work = call(Operation::AllGather, 0, bytes, false);
+    unsafe {
+        let (target, all) = prepared.incoming(mpi, block.times(n))?;
+        let own = block.block(mpi, comm.my_rank())?;
+        let (source, bytes) = prepared.outgoing(mpi, if mine.is_in_place() { own } else { mine })?;
+        check_same(bytes, all / n)?;
+        if !mine.is_in_place() {
+            check_apart(mine.buffer.cast(), own.buffer.cast::<u8>().cast_mut(), bytes)?;
+        }
+        prepared.work = whole(Operation::AllGather, 0, bytes, source, target);
+    }
     Ok(prepared)
 }
 
@@ -158,75 +195,24 @@ unsafe fn prepare_alltoall(
     recvcount: i64,
     recvtype: MPI_Datatype,
 ) -> Result<Prepared> {
-    let n = comm.len();
-    let mut prepared = Prepared::new(Work::Nothing);
-    let mut mine = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
-    let all = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
-    if mine.is_in_place() {
-        mine = all;
+    let block = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
+    let place = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
+    if let Some(remote) = &comm.remote {
+        // SAFETY: the caller's promise.
+        return unsafe { inter::alltoall(mpi, comm, block, place, remote.len()) };
     }
+    let n = comm.len();
+    let mut prepared = Prepared::default();
     // SAFETY: the caller's promise.
-    let bytes = unsafe {
-        prepared.target(mpi, all.times(n), false)?;
-        prepared.source(mpi, mine.times(n))?
-    };
-    prepared.keep_source_apart(bytes);
-    prepared.work = call(Operation::AllToAll, 0, bytes / n, false);
-    Ok(prepared)
-}
-
-unsafe fn prepare_reduce(
-    mpi: &Mpi,
-    comm: &Comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    root: c_int,
-) -> Result<Prepared> {
-    let (root, me) = (root_of(comm, root)?, comm.my_rank());
-    let mut prepared = Prepared::new(Work::Nothing);
-    let mine = Elements { buffer: sendbuf, count, datatype };
-    let result = Elements { buffer: recvbuf, count, datatype };
-    let mine = if mine.is_in_place() { result } else { mine };
-    // SAFETY: the caller's promise.
-    let element_bytes =
-        unsafe { op::operands(&mut prepared, mpi, op, mine, (me == root).then_some(result))? };
-    prepared.keep_source_apart(count as usize * element_bytes);
-    prepared.work = Work::Call(MessageCall {
-        operation: Operation::Reduce,
-        root,
-        count: count as usize,
-        element_bytes,
-        in_place: false,
-    });
-    Ok(prepared)
-}
-
-unsafe fn prepare_allreduce(
-    mpi: &Mpi,
-    comm: &Comm,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-) -> Result<Prepared> {
-    let _ = comm;
-    let mut prepared = Prepared::new(Work::Nothing);
-    let mine = Elements { buffer: sendbuf, count, datatype };
-    let result = Elements { buffer: recvbuf, count, datatype };
-    let mine = if mine.is_in_place() { result } else { mine };
-    // SAFETY: the caller's promise.
-    let element_bytes = unsafe { op::operands(&mut prepared, mpi, op, mine, Some(result))? };
-    prepared.keep_source_apart(count as usize * element_bytes);
-    prepared.work = Work::Call(MessageCall {
-        operation: Operation::AllReduce,
-        root: 0,
-        count: count as usize,
-        element_bytes,
-        in_place: false,
-    });
+    unsafe {
+        let (target, all) = prepared.incoming(mpi, place.times(n))?;
+        let from = if block.is_in_place() { place } else { block };
+        let (source, bytes) = prepared.outgoing(mpi, from.times(n))?;
+        check_same(bytes, all)?;
+        if !block.is_in_place() {
+            check_apart(block.buffer.cast(), recvbuf.cast(), bytes)?;
+        }
+        prepared.work = whole(Operation::AllToAll, 0, bytes / n, source, target);
+    }
     Ok(prepared)
 }

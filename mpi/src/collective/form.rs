@@ -4,7 +4,7 @@
 /// them. Each preparing function gets the library, the communicator and the arguments.
 macro_rules! forms {
     ($($prepare:ident: $blocking:ident $nonblocking:ident $persistent:ident
-        ($($argument:ident: $type:ty),*);)*) => {$(
+        ($($argument:ident: $type:ty),* $(,)?);)*) => {$(
         pub unsafe fn $blocking(mpi: &Mpi, $($argument: $type,)* comm: MPI_Comm) -> Result {
             let communicator = mpi.comm(comm)?;
             // SAFETY: the caller's promise; the operation is over at return.
@@ -14,26 +14,23 @@ macro_rules! forms {
         pub unsafe fn $nonblocking(
             mpi: &Mpi, $($argument: $type,)* comm: MPI_Comm, request: *mut MPI_Request,
         ) -> Result {
+            let place = $crate::collective::prepare::request_place(request)?;
             // SAFETY: the caller's promise, until the operation is over.
             unsafe {
                 let prepared = $prepare(mpi, mpi.comm(comm)?, $($argument),*)?;
-                $crate::collective::prepare::give(mpi, comm, prepared, request)
+                $crate::collective::prepare::give(mpi, comm, prepared, place)
             }
         }
 
         pub unsafe fn $persistent(
             mpi: &Mpi, $($argument: $type,)* comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request,
         ) -> Result {
-            let place = $crate::library::output("request", request)?;
-            let communicator = mpi.share_comm(comm)?;
+            let place = $crate::collective::prepare::request_place(request)?;
             // SAFETY: the caller's promise, for every start.
-            let start = move |mpi: &Mpi| unsafe {
-                $prepare(mpi, &communicator, $($argument),*)?.begin(mpi, &communicator)
-            };
-            let on = $crate::error::On::Comm(comm);
-            // SAFETY: the caller's pointer is valid for one value.
-            unsafe { place.write($crate::request::persistent(on, start)?) };
-            Ok(())
+            unsafe {
+                let prepared = $prepare(mpi, mpi.comm(comm)?, $($argument),*)?;
+                $crate::collective::prepare::give_persistent(mpi, comm, prepared, place)
+            }
         }
     )*};
 }

@@ -1,33 +1,33 @@
 //! Collective communication.
 //!
-//! Each operation is *prepared*: its arguments are checked, its data brought into one piece, and it becomes one
+//! Each operation is *prepared*: its arguments are checked, its data get places in one piece, and it becomes one
 //! or several calls of `pelago_core::message_coll`. The blocking, the non-blocking and the persistent form of an
-//! operation differ only in what they do with it.
+//! operation differ only in what they do with it; a persistent one is prepared once.
 //!
 //! Invariant: what a member does follows from arguments that all members share, so that all run the same
-//! schedule: sizes in bytes, the root, whether the operation is in place, never from a member's datatype.
+//! schedule: sizes in bytes, the root, the counts, never from a member's datatype or from its use of
+//! `MPI_IN_PLACE` where members may differ in it.
 
+mod buffers;
+mod combine;
 mod equal;
 mod form;
+mod inter;
+mod inter_combine;
+mod neighbour;
 mod prepare;
+mod varying;
 
+pub use combine::*;
 pub use equal::*;
-pub use prepare::{Elements, Prepared, Work, give, root_of};
+pub use neighbour::*;
+pub use prepare::{Prepared, Work};
+pub use varying::*;
 
-use crate::comm::Comm;
-use crate::error::Result;
-use crate::library::Mpi;
 use pelago_core::coll::shape::Operation;
 use pelago_core::message_coll::MessageCall;
 
-/// Two words of each member of a communicator, by rank.
-pub fn exchange_words(mpi: &Mpi, comm: &Comm, words: [u64; 2]) -> Result<Vec<[u64; 2]>> {
-    let mut all = vec![[0u64; 2]; comm.len()];
-    let (operation, element_bytes) = (Operation::AllGather, size_of_val(&words));
-    let call = MessageCall { operation, root: 0, count: 1, element_bytes, in_place: false };
-    let mut prepared = Prepared::new(Work::Call(call));
-    prepared.memory.source = words.as_ptr().cast();
-    prepared.memory.target = all.as_mut_ptr().cast();
-    prepared.run(mpi, comm)?;
-    Ok(all)
+/// An operation that combines `count` elements of this many bytes.
+fn combining_call(operation: Operation, root: usize, count: usize, element_bytes: usize) -> MessageCall {
+    MessageCall { operation, root, count, element_bytes, in_place: false, counts: None }
 }

@@ -8,7 +8,9 @@ use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::library::Mpi;
 use pelago_core::coll::shape::Operation;
-use pelago_core::message_coll::{Exchange, Memory, MessageCall, Outcome, Pending};
+use pelago_core::message_coll::{
+    Exchange, Memory, MessageCall, Outcome, Pending, Receive, Send, Stage, Task,
+};
 use std::sync::Arc;
 
 /// What one member tells.
@@ -78,9 +80,10 @@ impl Agreement {
     /// Starts it. It stays in memory until the operation is over.
     pub fn start(&mut self, mpi: &Mpi, comm: &Comm) -> Result<Arc<Pending>> {
         let (group, memory) = (comm.everyone(|pe| mpi.core.node(pe)), self.memory());
-        let call = call(Operation::AllGather, size_of::<Told>());
+        let call = MessageCall::of_bytes(Operation::AllGather, 0, size_of::<Told>());
+        let stage = Stage { group: Arc::clone(group), task: Task::Call(call, memory) };
         // SAFETY: the memory has the bytes of the call, and the caller keeps it.
-        let pending = unsafe { mpi.core.message_coll.start_call(&mpi.core, group, &call, memory) };
+        let pending = unsafe { mpi.core.message_coll.start_stages(&mpi.core, &[stage]) };
         pending.ok_or_else(no_algorithm)
     }
 
@@ -113,15 +116,11 @@ impl Agreement {
 pub fn agree(mpi: &Mpi, comm: &Comm, mine: Result<[u64; 2]>) -> Result<Agreed> {
     let mut agreement = Agreement::new(mpi, comm, mine);
     let (group, memory) = (comm.everyone(|pe| mpi.core.node(pe)), agreement.memory());
-    let call = call(Operation::AllGather, size_of::<Told>());
+    let call = MessageCall::of_bytes(Operation::AllGather, 0, size_of::<Told>());
     // SAFETY: the memory has the bytes of the call, and the operation is over at return.
     let outcome = unsafe { mpi.core.message_coll.run_call(&mpi.core, group, &call, memory) };
     checked(outcome)?;
     agreement.outcome(comm)
-}
-
-fn call(operation: Operation, bytes: usize) -> MessageCall {
-    MessageCall { operation, root: 0, count: bytes, element_bytes: 1, in_place: false }
 }
 
 fn checked(outcome: Option<Outcome>) -> Result {
@@ -143,27 +142,30 @@ pub fn exchange_lists(mpi: &Mpi, comm: &Comm, lists: &[Vec<c_int>]) -> Result<Ve
     let mut theirs = vec![0u64; n];
     let memory =
         Memory { source: lengths.as_ptr().cast(), target: theirs.as_mut_ptr().cast(), combiner: None };
-    let call = call(Operation::AllToAll, size_of::<u64>());
+    let call = MessageCall::of_bytes(Operation::AllToAll, 0, size_of::<u64>());
     // SAFETY: the memory has the bytes of the call, and the operation is over at return.
     checked(unsafe { all.run_call(&mpi.core, &comm.members, &call, memory) })?;
     let data = lists.concat();
     let mut arrived = vec![0 as c_int; theirs.iter().sum::<u64>() as usize];
-    let (mut exchange, mut from, mut into) = (Exchange::default(), 0, 0);
+    let (mut from, mut into): (*const u8, *mut u8) = (data.as_ptr().cast(), arrived.as_mut_ptr().cast());
+    let mut exchange = Exchange::default();
     for rank in 0..n {
         let [sent, received] = [lengths[rank], theirs[rank]].map(|length| length as usize * ELEMENT_BYTES);
         if rank == me {
             exchange.copies.push((from, into, sent));
         } else {
-            exchange.sends.extend((sent > 0).then_some((rank, from, sent)));
-            exchange.receives.extend((received > 0).then_some((rank, into, received)));
+            let (send, receive) = (
+                Send { to: rank, slot: 0, from, bytes: sent },
+                Receive { from: rank, slot: 0, into, bytes: received },
+            );
+            exchange.sends.extend((sent > 0).then_some(send));
+            exchange.receives.extend((received > 0).then_some(receive));
         }
-        (from, into) = (from + sent, into + received);
+        (from, into) = (from.wrapping_add(sent), into.wrapping_add(received));
     }
-    let memory = Memory { source: data.as_ptr().cast(), target: arrived.as_mut_ptr().cast(), combiner: None };
-    // SAFETY: source and target have the bytes of the exchange, and it is over at return.
-    let pending =
-        unsafe { all.start_exchange(&mpi.core, &comm.members, ("exchange of lists", &exchange), memory) };
-    checked(Some(pending.wait(&mpi.core)))?;
+    // SAFETY: both lists have the bytes of the exchange, and it is over at return.
+    let outcome = unsafe { all.run_exchange(&mpi.core, &comm.members, "exchange of lists", exchange) };
+    checked(Some(outcome))?;
     let mut rest = &arrived[..];
     let cut = |&length: &u64| {
         let (list, others) = rest.split_at(length as usize);

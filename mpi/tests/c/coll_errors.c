@@ -1,0 +1,71 @@
+/* Wrong arguments of collective operations, which are found before anything is communicated. */
+#include "coll_check.h"
+
+#define FAILS(class, call)                                                                    \
+    do {                                                                                      \
+        int code = call;                                                                      \
+        ASSERT(code == class, "%s returns %d, expected %d (" #class ")", #call, code, class); \
+    } while (0)
+
+int main(int argc, char **argv) {
+    start(&argc, &argv);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    int a[200] = {0}, b[200], counts[64], displs[64];
+    MPI_Request r;
+    for (int i = 0; i < 64; i++) counts[i] = 1, displs[i] = i;
+    FAILS(MPI_ERR_COMM, MPI_Barrier(MPI_COMM_NULL));
+    FAILS(MPI_ERR_COUNT, MPI_Bcast(a, -1, MPI_INT, 0, comm));
+    FAILS(MPI_ERR_TYPE, MPI_Bcast(a, 1, MPI_DATATYPE_NULL, 0, comm));
+    FAILS(MPI_ERR_ROOT, MPI_Bcast(a, 1, MPI_INT, size, comm));
+    FAILS(MPI_ERR_ROOT, MPI_Bcast(a, 1, MPI_INT, -1, comm));
+    FAILS(MPI_ERR_BUFFER, MPI_Bcast(NULL, 1, MPI_INT, 0, comm));
+    FAILS(MPI_ERR_BUFFER, MPI_Bcast(MPI_IN_PLACE, 1, MPI_INT, 0, comm));
+    FAILS(MPI_ERR_ARG, MPI_Ibcast(a, 1, MPI_INT, 0, comm, NULL));
+    FAILS(MPI_ERR_ROOT, MPI_Gather(a, 1, MPI_INT, b, 1, MPI_INT, size, comm));
+    if (rank == 0) FAILS(MPI_ERR_COUNT, MPI_Gather(a, 1, MPI_INT, b, -1, MPI_INT, 0, comm));
+    if (rank == 0) FAILS(MPI_ERR_TRUNCATE, MPI_Gather(a, 2, MPI_INT, b, 1, MPI_INT, 0, comm));
+    if (rank == 0) FAILS(MPI_ERR_BUFFER, MPI_Gather(b, 1, MPI_INT, b, 1, MPI_INT, 0, comm));
+    if (rank != 0) FAILS(MPI_ERR_BUFFER, MPI_Gather(MPI_IN_PLACE, 1, MPI_INT, b, 1, MPI_INT, 0, comm));
+    if (rank == 0) FAILS(MPI_ERR_ARG, MPI_Gatherv(a, 1, MPI_INT, b, NULL, displs, MPI_INT, 0, comm));
+    if (rank != 0) FAILS(MPI_ERR_BUFFER, MPI_Scatter(a, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0, comm));
+    FAILS(MPI_ERR_BUFFER, MPI_Allgather(a + rank, 1, MPI_INT, a, 1, MPI_INT, comm));
+    FAILS(MPI_ERR_BUFFER, MPI_Allgather(a, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, comm));
+    FAILS(MPI_ERR_TRUNCATE, MPI_Allgather(a, 3, MPI_INT, b, 1, MPI_INT, comm));
+    FAILS(MPI_ERR_ARG, MPI_Allgatherv(a, 1, MPI_INT, b, counts, NULL, MPI_INT, comm));
+    FAILS(MPI_ERR_BUFFER, MPI_Alltoall(a, 1, MPI_INT, a, 1, MPI_INT, comm));
+    FAILS(MPI_ERR_BUFFER, MPI_Alltoallv(a, counts, displs, MPI_INT, a, counts, displs, MPI_INT, comm));
+    counts[size - 1] = -3;
+    FAILS(MPI_ERR_COUNT, MPI_Allgatherv(a, 1, MPI_INT, b, counts, displs, MPI_INT, comm));
+    FAILS(MPI_ERR_COUNT, MPI_Reduce_scatter(a, b, counts, MPI_INT, MPI_SUM, comm));
+    counts[size - 1] = 1;
+    FAILS(MPI_ERR_BUFFER, MPI_Allreduce(a, a, 1, MPI_INT, MPI_SUM, comm));
+    FAILS(MPI_ERR_BUFFER, MPI_Allreduce(a, MPI_IN_PLACE, 1, MPI_INT, MPI_SUM, comm));
+    FAILS(MPI_ERR_OP, MPI_Allreduce(a, b, 1, MPI_INT, MPI_OP_NULL, comm));
+    FAILS(MPI_ERR_OP, MPI_Allreduce(a, b, 1, MPI_INT, MPI_REPLACE, comm));
+    FAILS(MPI_ERR_OP, MPI_Allreduce(a, b, 1, MPI_INT, MPI_MINLOC, comm));
+    FAILS(MPI_ERR_OP, MPI_Allreduce(a, b, 1, MPI_FLOAT, MPI_BAND, comm));
+    FAILS(MPI_ERR_OP, MPI_Scan(a, b, 1, MPI_C_DOUBLE_COMPLEX, MPI_MAX, comm));
+    FAILS(MPI_ERR_COUNT, MPI_Exscan(a, b, -1, MPI_INT, MPI_SUM, comm));
+    FAILS(MPI_ERR_BUFFER, MPI_Scan(a, a, 1, MPI_INT, MPI_SUM, comm));
+    FAILS(MPI_ERR_BUFFER, MPI_Reduce_scatter_block(a, a, 1, MPI_INT, MPI_SUM, comm));
+    FAILS(MPI_ERR_OP, MPI_Reduce_init(a, b, 1, MPI_INT, MPI_OP_NULL, 0, comm, MPI_INFO_NULL, &r));
+    if (rank != 0) FAILS(MPI_ERR_BUFFER, MPI_Reduce(MPI_IN_PLACE, b, 1, MPI_INT, MPI_SUM, 0, comm));
+    /* Sizes that disagree are found where the data arrive, beyond what travels with others. */
+    if (size == 2) {
+        int n = 40000;
+        int *large = calloc(n + 1, sizeof(int));
+        int code = MPI_Bcast(large, rank == 0 ? n + 1 : n, MPI_INT, 0, comm);
+        ASSERT(code == (rank == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE), "a broadcast of other sizes returns %d", code);
+        MPI_Ibcast(large, rank == 0 ? n + 1 : n, MPI_INT, 0, comm, &r);
+        code = MPI_Wait(&r, MPI_STATUS_IGNORE);
+        ASSERT(code == (rank == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE), "a wait for other sizes returns %d", code);
+        free(large);
+    }
+    MPI_Barrier(comm);
+    /* No operation was started by the calls that have failed. */
+    int sum = 0;
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm);
+    ASSERT(sum == size * (size - 1) / 2, "the sum is %d", sum);
+    return finish();
+}
