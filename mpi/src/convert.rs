@@ -128,7 +128,7 @@ pub struct UserCombine {
 
 // SAFETY: it is the address of a function.
 unsafe impl Send for UserCombine {}
-// SAFETY: as for `Send`.
+// SAFETY: what holds for `Send` above holds for `Sync` as well.
 unsafe impl Sync for UserCombine {}
 
 impl UserCombine {
@@ -149,7 +149,7 @@ impl UserCombine {
         &self,
     ) -> unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype) {
         debug_assert!(!self.is_wide, "the form in which it was passed");
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         unsafe { MPI_User_function::at(self.address.cast()) }
     }
 
@@ -161,7 +161,7 @@ impl UserCombine {
         &self,
     ) -> unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut MPI_Count, *mut MPI_Datatype) {
         debug_assert!(self.is_wide, "the form in which it was passed");
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         unsafe { MPI_User_function_c::at(self.address.cast()) }
     }
 }

@@ -53,5 +53,5 @@ impl Drop for Block {
     }
 }
 
-// SAFETY: it owns its memory.
+// SAFETY: it owns its memory, which no thread accesses but the one that has it.
 unsafe impl Send for Block {}

@@ -41,7 +41,7 @@ pub struct Send {
 // SAFETY: the caller that starts an exchange keeps the memory valid and leaves it alone until the end; the
 // thread that has the operation accesses it.
 unsafe impl std::marker::Send for Exchange {}
-// SAFETY: as for `Send`.
+// SAFETY: what holds for `Send` above holds for `Sync` as well.
 unsafe impl Sync for Exchange {}
 
 impl Exchange {
@@ -54,7 +54,7 @@ impl Exchange {
         }
         for send in &self.sends {
             let to = (members.pe(send.to), send.slot);
-            // SAFETY: as above.
+            // SAFETY: the caller promises what this function requires, as above.
             unsafe { transfers.send(world, to, (send.from, send.bytes)) };
         }
         for &(from, into, bytes) in &self.copies {

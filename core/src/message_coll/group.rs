@@ -66,7 +66,7 @@ impl MessageGroup {
     ) -> Option<Arc<Plan>> {
         let mut plans = locked(&self.plans);
         if let Some(place) = plans.iter().position(|(key, _)| key.is_of(call, combiner)) {
-            // What is used often moves to the front.
+            // A plan that is used often moves to the front.
             let at = place / 2;
             plans.swap(place, at);
             return Some(Arc::clone(&plans[at].1));

@@ -60,7 +60,7 @@ pub(super) struct Operation {
     next: Option<Box<Operation>>,
 }
 
-/// What an operation does.
+/// The work of an operation.
 enum Run {
     Plan(Planned),
     Exchange { exchange: Arc<Exchange>, members: Members, has_begun: bool },
@@ -208,7 +208,7 @@ impl Planned {
                 }
                 Work::Send { to, slot, from, bytes } => {
                     let data = (self.place(*from).cast_const(), *bytes);
-                    // SAFETY: as above.
+                    // SAFETY: the caller promises what this function requires, as above.
                     unsafe { transfers.send(world, (*to, *slot), data) };
                     true
                 }

@@ -171,7 +171,7 @@ fn source(rank: usize, elements: usize) -> Vec<u8> {
     (0..elements).flat_map(|i| element(rank, i)).collect()
 }
 
-/// What the target of each rank has in the end; `None` if it is not defined.
+/// The target of each rank in the end; `None` if it is not defined.
 fn expected(call: &MessageCall, n: usize, op: Op, sources: &[Vec<u8>]) -> Vec<Option<Vec<u8>>> {
     use Operation::*;
     let block = call.count * ELEMENT;

@@ -32,7 +32,7 @@ pub struct Stage {
     pub task: Task,
 }
 
-/// What a stage does.
+/// The work of a stage.
 pub enum Task {
     /// A call, on this memory.
     Call(MessageCall, Memory),
@@ -148,7 +148,7 @@ impl MessageCollectives {
     /// If there is no stage.
     #[track_caller]
     pub unsafe fn start_stages(&self, world: &TwoSided, stages: &[Stage]) -> Option<Arc<Pending>> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         let whole = unsafe { self.chain(world, stages)? };
         Some(self.start(world, whole))
     }
@@ -162,7 +162,7 @@ impl MessageCollectives {
     /// If there is no stage.
     #[track_caller]
     pub unsafe fn run_stages(&self, world: &TwoSided, stages: &[Stage]) -> Option<Outcome> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         let whole = unsafe { self.chain(world, stages)? };
         Some(Pending::new(whole).wait(world))
     }
@@ -182,7 +182,7 @@ impl MessageCollectives {
             .map(|(stage, plan)| match (&stage.task, plan) {
                 (Task::Call(call, memory), Some(plan)) => {
                     callback::forbid(world, call.operation.name());
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller promises what this function requires.
                     unsafe { Operation::of_call(&stage.group, call, plan, memory.clone()) }
                 }
                 (Task::Exchange(name, exchange), _) => {
@@ -209,12 +209,12 @@ impl MessageCollectives {
         memory: Memory,
     ) -> Option<Outcome> {
         callback::forbid(world, call.operation.name());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         if unsafe { try_direct(world, self, group, call, &memory) } {
             return Some(Ok(()));
         }
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         let mut operation = unsafe { Operation::of_call(group, call, plan, memory) };
         for _ in 0..world.policy.spins() {
             if let Some(outcome) = operation.advance(world) {

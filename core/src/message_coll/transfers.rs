@@ -58,7 +58,7 @@ impl Transfers {
     ) {
         let tag = self.tag | slot;
         let pattern = Envelope { context: self.context, source: from as u32, tag };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         self.arrivals[number] = match unsafe { world.start_receive(pattern, room) } {
             Started::Pending(id) => Arrival::Pending(id),
             Started::Done(status) => Arrival::Done(status.bytes),
@@ -94,7 +94,7 @@ impl Transfers {
     /// The data are valid for reads until the send is over.
     pub(super) unsafe fn send(&mut self, world: &TwoSided, (to, slot): (Pe, u32), data: (*const u8, usize)) {
         let to = Address { context: self.context, pe: to, tag: self.tag | slot };
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         let started = unsafe { world.start_send(to, data, Mode::Standard) };
         self.sends.extend(started.expect("a tag of an operation is not the wildcard"));
     }

@@ -120,7 +120,7 @@ impl Blocks {
             MPI_ERR_BUFFER,
             "the buffer is MPI_IN_PLACE, which is not possible here"
         );
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         unsafe {
             let count = self.counts.get(number);
             if count == 0 {
@@ -183,7 +183,7 @@ impl Prepared {
         let layout = mpi.datatype(elements.datatype)?;
         match layout.run(elements.count as usize) {
             Some(offset) => Ok((elements.buffer.cast::<u8>().wrapping_offset(offset), bytes)),
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises what this function requires.
             None => Ok((unsafe { self.packed(elements, bytes)? }, bytes)),
         }
     }
@@ -194,7 +194,7 @@ impl Prepared {
     /// As [`outgoing`](Prepared::outgoing).
     pub unsafe fn copied(&mut self, mpi: &Mpi, elements: Elements) -> Result<(*const u8, usize)> {
         let bytes = elements.check(mpi)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         Ok((unsafe { self.packed(elements, bytes)? }, bytes))
     }
 
@@ -220,7 +220,7 @@ impl Prepared {
             return Ok((buffer.wrapping_offset(offset), bytes));
         }
         let room = self.room(bytes);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         unsafe { self.unpack_at_end(elements, room, bytes)? };
         Ok((room, bytes))
     }

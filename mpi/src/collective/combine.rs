@@ -28,7 +28,8 @@ forms! {
     prepare_reduce_scatter_block: reduce_scatter_block ireduce_scatter_block reduce_scatter_block_init
         (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: MPI_Datatype, op: MPI_Op);
     prepare_reduce_scatter: reduce_scatter ireduce_scatter reduce_scatter_init
-        (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: Integers, datatype: MPI_Datatype, op: MPI_Op);
+        (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: Integers, datatype: MPI_Datatype,
+         op: MPI_Op);
     prepare_scan: scan iscan scan_init
         (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: MPI_Datatype, op: MPI_Op);
     prepare_exscan: exscan iexscan exscan_init
@@ -66,7 +67,7 @@ impl Operands {
     pub unsafe fn memory(&self, prepared: &mut Prepared, mpi: &Mpi) -> Result<Memory> {
         let Operands { mine, result, combiner } = self;
         let mut target = null_mut();
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         unsafe {
             if let Some(result) = result {
                 target = prepared.incoming(mpi, *result)?.0;
@@ -106,7 +107,7 @@ unsafe fn prepare_reduce(
     }
     let mut operands = Operands::new(mpi, (sendbuf, recvbuf), (count, datatype), op)?;
     if comm.remote.is_some() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         return unsafe { inter::reduce(mpi, comm, operands, root) };
     }
     let root = root_of(comm, root)?;
@@ -114,7 +115,7 @@ unsafe fn prepare_reduce(
         operands.result = None;
     }
     let mut prepared = Prepared::default();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     let memory = unsafe { operands.memory(&mut prepared, mpi)? };
     prepared.work = Work::Call(operands.call(Operation::Reduce, root, count as usize), memory);
     Ok(prepared)
@@ -131,11 +132,11 @@ unsafe fn prepare_allreduce(
 ) -> Result<Prepared> {
     let operands = Operands::new(mpi, (sendbuf, recvbuf), (count, datatype), op)?;
     if comm.remote.is_some() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         return unsafe { inter::allreduce(mpi, comm, operands) };
     }
     let mut prepared = Prepared::default();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     let mut memory = unsafe { operands.memory(&mut prepared, mpi)? };
     let mut call = operands.call(Operation::AllReduce, 0, count as usize);
     if operands.mine.is_in_place() && call.count * call.element_bytes >= LARGE_BYTES {
@@ -162,7 +163,7 @@ unsafe fn prepare_reduce_scatter_block(
     op: MPI_Op,
 ) -> Result<Prepared> {
     let counts = vec![recvcount; comm.len()];
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe { reduce_scatter_of(mpi, comm, (sendbuf, recvbuf), &counts, (datatype, op)) }
 }
 
@@ -199,11 +200,12 @@ unsafe fn reduce_scatter_of(
     let own = Elements { buffer: recvbuf, count: counts[comm.my_rank()], datatype };
     operands.result = Some(own);
     if comm.remote.is_some() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         return unsafe { inter::reduce_scatter(mpi, comm, operands, counts) };
     }
     let mut prepared = Prepared::default();
-    // SAFETY: the caller's promise. In place, the source of all blocks lies where the result begins.
+    // SAFETY: the caller promises what this function requires. In place, the source of all blocks lies where
+    // the result begins.
     let memory = unsafe { operands.memory(&mut prepared, mpi)? };
     if counts.iter().all(|&count| count == counts[0]) {
         let call = operands.call(Operation::ReduceScatter, 0, counts[0] as usize);
@@ -269,7 +271,7 @@ unsafe fn prepare_scan(
     check_intra(comm)?;
     let operands = Operands::new(mpi, (sendbuf, recvbuf), (count, datatype), op)?;
     let mut prepared = Prepared::default();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     let memory = unsafe { operands.memory(&mut prepared, mpi)? };
     prepared.work = Work::Call(operands.call(Operation::InclusiveScan, 0, count as usize), memory);
     Ok(prepared)
@@ -287,7 +289,8 @@ unsafe fn prepare_exscan(
     check_intra(comm)?;
     let mut operands = Operands::new(mpi, (sendbuf, recvbuf), (count, datatype), op)?;
     let mut prepared = Prepared::default();
-    // SAFETY: the caller's promise. The result of rank 0 is not defined: its buffer stays as it is.
+    // SAFETY: the caller promises what this function requires. The result of rank 0 is not defined: its
+    // buffer stays as it is.
     let memory = unsafe {
         if comm.my_rank() == 0 {
             if operands.mine.is_in_place() {

@@ -53,12 +53,12 @@ unsafe fn prepare_bcast(
 ) -> Result<Prepared> {
     let elements = Elements { buffer, count, datatype };
     if comm.remote.is_some() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         return unsafe { inter::bcast(mpi, comm, elements, root) };
     }
     let root = root_of(comm, root)?;
     let mut prepared = Prepared::default();
-    // SAFETY: the caller's promise. The root's buffer is only read.
+    // SAFETY: the caller promises what this function requires. The root's buffer is only read.
     let (data, bytes) = unsafe {
         match comm.my_rank() == root {
             true => prepared.outgoing(mpi, elements).map(|(data, bytes)| (data.cast_mut(), bytes))?,
@@ -84,12 +84,13 @@ unsafe fn prepare_gather(
     let mine = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
     let block = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
     if comm.remote.is_some() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         return unsafe { inter::gather(mpi, comm, mine, block, root) };
     }
     let (root, me) = (root_of(comm, root)?, comm.my_rank());
     let mut prepared = Prepared::default();
-    // SAFETY: the caller's promise. In place, the root's contribution lies in its block of the result.
+    // SAFETY: the caller promises what this function requires. In place, the root's contribution lies in its
+    // block of the result.
     unsafe {
         let mut target = null_mut();
         let (source, bytes) = if me == root {
@@ -124,12 +125,12 @@ unsafe fn prepare_scatter(
     let block = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
     let mine = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
     if comm.remote.is_some() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         return unsafe { inter::scatter(mpi, comm, block, mine, root) };
     }
     let (root, me) = (root_of(comm, root)?, comm.my_rank());
     let mut prepared = Prepared::default();
-    // SAFETY: the caller's promise. In place, the root's block stays where it is.
+    // SAFETY: the caller promises what this function requires. In place, the root's block stays where it is.
     unsafe {
         let mut source = null_mut::<u8>().cast_const();
         let (target, bytes) = if me == root {
@@ -166,12 +167,12 @@ unsafe fn prepare_allgather(
     let mine = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
     let block = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
     if let Some(remote) = &comm.remote {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         return unsafe { inter::allgather(mpi, comm, mine, block, remote.len()) };
     }
     let n = comm.len();
     let mut prepared = Prepared::default();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe {
         let (target, all) = prepared.incoming(mpi, block.times(n))?;
         let own = block.block(mpi, comm.my_rank())?;
@@ -198,12 +199,12 @@ unsafe fn prepare_alltoall(
     let block = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
     let place = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
     if let Some(remote) = &comm.remote {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         return unsafe { inter::alltoall(mpi, comm, block, place, remote.len()) };
     }
     let n = comm.len();
     let mut prepared = Prepared::default();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe {
         let (target, all) = prepared.incoming(mpi, place.times(n))?;
         let from = if block.is_in_place() { place } else { block };

@@ -7,7 +7,7 @@ macro_rules! forms {
         ($($argument:ident: $type:ty),* $(,)?);)*) => {$(
         pub unsafe fn $blocking(mpi: &Mpi, $($argument: $type,)* comm: MPI_Comm) -> Result {
             let communicator = mpi.comm(comm)?;
-            // SAFETY: the caller's promise; the operation is over at return.
+            // SAFETY: the caller promises what this function requires; the operation is over at return.
             unsafe { $prepare(mpi, communicator, $($argument),*) }?.run(mpi, communicator)
         }
 
@@ -15,7 +15,7 @@ macro_rules! forms {
             mpi: &Mpi, $($argument: $type,)* comm: MPI_Comm, request: *mut MPI_Request,
         ) -> Result {
             let place = $crate::collective::prepare::request_place(request)?;
-            // SAFETY: the caller's promise, until the operation is over.
+            // SAFETY: the caller promises what this function requires, until the operation is over.
             unsafe {
                 let prepared = $prepare(mpi, mpi.comm(comm)?, $($argument),*)?;
                 $crate::collective::prepare::give(mpi, comm, prepared, place)
@@ -26,7 +26,7 @@ macro_rules! forms {
             mpi: &Mpi, $($argument: $type,)* comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request,
         ) -> Result {
             let place = $crate::collective::prepare::request_place(request)?;
-            // SAFETY: the caller's promise, for every start.
+            // SAFETY: the caller promises what this function requires, for every start.
             unsafe {
                 let prepared = $prepare(mpi, mpi.comm(comm)?, $($argument),*)?;
                 $crate::collective::prepare::give_persistent(mpi, comm, prepared, place)

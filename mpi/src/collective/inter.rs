@@ -1,7 +1,7 @@
 //! Operations of inter-communicators, without reductions.
 //!
-//! Messages between the groups are exchanges of all members of both groups. Where every member of a group gets
-//! the same, its rank 0 gets it and broadcasts it.
+//! Messages between the groups are exchanges of all members of both groups. Where every member of a group
+//! gets the same, its rank 0 gets it and broadcasts it.
 //!
 //! Invariant: every member takes part in every exchange of all members, if only without a message, so that
 //! all count the same operations.
@@ -18,7 +18,7 @@ use pelago_core::message_coll::{Exchange, Memory, MessageCall, MessageGroup, Rec
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-/// What a process is in an operation with a root.
+/// The part of a process in an operation with a root.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     Root,
@@ -38,7 +38,7 @@ impl Role {
                 ensure!(
                     root >= 0 && (root as usize) < n,
                     MPI_ERR_ROOT,
-                    "the root is {root}. Give MPI_ROOT, MPI_PROC_NULL, or a rank of the remote group of {n} processes"
+                    "the root is {root}. Give MPI_ROOT, MPI_PROC_NULL, or one of the {n} ranks of the remote group"
                 );
                 Ok(Role::Leaf(root as usize))
             }
@@ -70,14 +70,14 @@ impl<'a> Between<'a> {
     /// # Safety
     /// As [`Messages::send`].
     unsafe fn send(&mut self, to: usize, elements: Elements) -> Result {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         unsafe { self.messages.send(among_all(self.comm, to), 0, elements).map(drop) }
     }
 
     /// # Safety
     /// As [`Messages::receive`].
     unsafe fn receive(&mut self, from: usize, elements: Elements) -> Result {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         unsafe { self.messages.receive(among_all(self.comm, from), 0, elements).map(drop) }
     }
 
@@ -120,7 +120,7 @@ pub fn barrier(mpi: &Mpi, comm: &Comm) -> Result<Prepared> {
 
 pub unsafe fn bcast(mpi: &Mpi, comm: &Comm, elements: Elements, root: c_int) -> Result<Prepared> {
     let mut between = Between::new(mpi, comm);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe {
         match Role::of(comm, root)? {
             Role::Root => between.send(0, elements)?,
@@ -148,7 +148,7 @@ pub unsafe fn gather(
     root: c_int,
 ) -> Result<Prepared> {
     let mut between = Between::new(mpi, comm);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe {
         match Role::of(comm, root)? {
             Role::Root => {
@@ -165,7 +165,7 @@ pub unsafe fn gather(
 
 pub unsafe fn gatherv(mpi: &Mpi, comm: &Comm, mine: Elements, all: Blocks, root: c_int) -> Result<Prepared> {
     let mut between = Between::new(mpi, comm);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe {
         match Role::of(comm, root)? {
             Role::Root => {
@@ -189,7 +189,7 @@ pub unsafe fn scatter(
     root: c_int,
 ) -> Result<Prepared> {
     let mut between = Between::new(mpi, comm);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe {
         match Role::of(comm, root)? {
             Role::Root => {
@@ -206,7 +206,7 @@ pub unsafe fn scatter(
 
 pub unsafe fn scatterv(mpi: &Mpi, comm: &Comm, all: Blocks, mine: Elements, root: c_int) -> Result<Prepared> {
     let mut between = Between::new(mpi, comm);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe {
         match Role::of(comm, root)? {
             Role::Root => {
@@ -230,7 +230,7 @@ pub unsafe fn allgather(
     n_remote: usize,
 ) -> Result<Prepared> {
     let mut prepared = Prepared::default();
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     let ((source, bytes), (target, received)) = unsafe {
         let source = prepared.outgoing(mpi, mine)?;
         (source, prepared.incoming(mpi, block.times(n_remote))?)
@@ -257,7 +257,7 @@ pub unsafe fn allgatherv(
 ) -> Result<Prepared> {
     all.check_arrays(n_remote)?;
     let mut between = Between::new(mpi, comm);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe {
         for rank in 0..n_remote {
             between.receive(rank, all.get(mpi, rank)?)?;
@@ -277,7 +277,7 @@ pub unsafe fn alltoall(
     n_remote: usize,
 ) -> Result<Prepared> {
     let mut between = Between::new(mpi, comm);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe {
         block.check(mpi)?;
         for rank in 0..n_remote {
@@ -301,7 +301,7 @@ pub unsafe fn all_to_all(
     from.check_arrays(n_remote)?;
     into.check_arrays(n_remote)?;
     let mut between = Between::new(mpi, comm);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe {
         for rank in 0..n_remote {
             let (block, place) = (from.get(mpi, rank)?, into.get(mpi, rank)?);

@@ -45,13 +45,13 @@ pub unsafe fn reduce(mpi: &Mpi, comm: &Comm, mut operands: Operands, root: c_int
     let mut exchange = Exchange::default();
     match (Role::of(comm, root)?, operands.result) {
         (Role::Root, Some(result)) => {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises what this function requires.
             let (into, bytes) = unsafe { prepared.incoming(mpi, result)? };
             exchange.receives.push(Receive { from: among_all(comm, 0), slot: 0, into, bytes });
         }
         (Role::Leaf(root), _) => {
             operands.result = None;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises what this function requires.
             let (room, bytes) = unsafe {
                 let memory = operands.memory(&mut prepared, mpi)?;
                 combine(&mut prepared, comm, &operands, memory)
@@ -69,7 +69,7 @@ pub unsafe fn reduce(mpi: &Mpi, comm: &Comm, mut operands: Operands, root: c_int
 pub unsafe fn allreduce(mpi: &Mpi, comm: &Comm, operands: Operands) -> Result<Prepared> {
     let mut prepared = Prepared::default();
     operands.mine.check(mpi)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     let (memory, room, bytes) = unsafe {
         let memory = operands.memory(&mut prepared, mpi)?;
         let (room, bytes) = combine(&mut prepared, comm, &operands, memory.clone());
@@ -84,7 +84,7 @@ pub unsafe fn allreduce(mpi: &Mpi, comm: &Comm, operands: Operands) -> Result<Pr
 pub unsafe fn reduce_scatter(mpi: &Mpi, comm: &Comm, operands: Operands, counts: &[i64]) -> Result<Prepared> {
     let mut prepared = Prepared::default();
     operands.mine.check(mpi)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     let (memory, room, bytes) = unsafe {
         let memory = operands.memory(&mut prepared, mpi)?;
         let (room, bytes) = combine(&mut prepared, comm, &operands, memory.clone());

@@ -82,7 +82,7 @@ impl Neighbours {
         name: &'static str,
     ) -> Result<Prepared> {
         let mut messages = Messages::new(mpi);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         unsafe {
             for (number, rank, slot) in self.receives() {
                 messages.receive(rank, slot, into(number)?)?;
@@ -109,7 +109,7 @@ unsafe fn prepare_allgather(
     let mine = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
     let block = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
     let (from, into) = (|_| Ok(mine), |number| block.block(mpi, number));
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe { neighbours.exchange(mpi, comm, from, into, "neighbor_allgather") }
 }
 
@@ -128,7 +128,7 @@ unsafe fn prepare_allgatherv(
     let mine = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
     let all = blocks(recvbuf, recvcounts, Places::Elements(displs), Types::One(recvtype));
     all.check_arrays(neighbours.sources.len())?;
-    // SAFETY: the caller's promise, for the arrays as well.
+    // SAFETY: the caller promises what this function requires, for the arrays as well.
     unsafe {
         let (from, into) = (|_| Ok(mine), |number| all.get(mpi, number));
         neighbours.exchange(mpi, comm, from, into, "neighbor_allgatherv")
@@ -149,7 +149,7 @@ unsafe fn prepare_alltoall(
     let block = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
     let place = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
     let (from, into) = (|number| block.block(mpi, number), |number| place.block(mpi, number));
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe { neighbours.exchange(mpi, comm, from, into, "neighbor_alltoall") }
 }
 
@@ -167,7 +167,7 @@ unsafe fn all_to_all(
     let neighbours = Neighbours::of(comm)?;
     from.check_arrays(neighbours.destinations.len())?;
     into.check_arrays(neighbours.sources.len())?;
-    // SAFETY: the caller's promise, for the arrays as well.
+    // SAFETY: the caller promises what this function requires, for the arrays as well.
     unsafe {
         let (from, into) = (|number| from.get(mpi, number), |number| into.get(mpi, number));
         neighbours.exchange(mpi, comm, from, into, name)
@@ -188,7 +188,7 @@ unsafe fn prepare_alltoallv(
 ) -> Result<Prepared> {
     let from = blocks(sendbuf, sendcounts, Places::Elements(sdispls), Types::One(sendtype));
     let into = blocks(recvbuf, recvcounts, Places::Elements(rdispls), Types::One(recvtype));
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe { all_to_all(mpi, comm, from, into, "neighbor_alltoallv") }
 }
 
@@ -206,6 +206,6 @@ unsafe fn prepare_alltoallw(
 ) -> Result<Prepared> {
     let from = blocks(sendbuf, sendcounts, Places::Bytes(sdispls), Types::Each(sendtypes));
     let into = blocks(recvbuf, recvcounts, Places::Bytes(rdispls), Types::Each(recvtypes));
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe { all_to_all(mpi, comm, from, into, "neighbor_alltoallw") }
 }

@@ -23,7 +23,13 @@ pub struct Prepared {
     pub unpacks: Vec<Unpack>,
 }
 
-/// What an operation does.
+// SAFETY: it does not change once it is prepared, and the program leaves its buffers to the thread that has
+// the operation.
+unsafe impl Send for Prepared {}
+// SAFETY: what holds for `Send` above holds for `Sync` as well.
+unsafe impl Sync for Prepared {}
+
+/// The work of an operation.
 #[derive(Default)]
 pub enum Work {
     /// Nothing: it is over.
@@ -86,7 +92,7 @@ impl Prepared {
     fn start(&self, mpi: &Mpi, comm: &Comm) -> Result<Option<Arc<Pending>>> {
         self.pack();
         let all = &mpi.core.message_coll;
-        // SAFETY: the memory has the bytes of the calls, and the program keeps it until the operation is over.
+        // SAFETY: the memory has the bytes of the calls, and the program keeps it until the end.
         let pending = unsafe {
             match &self.work {
                 Work::Nothing => return Ok(None),
@@ -121,7 +127,7 @@ pub fn begin(prepared: &Arc<Prepared>, mpi: &Mpi, comm: &Comm) -> Result<Active>
 /// The place is valid for one value.
 pub unsafe fn give(mpi: &Mpi, handle: MPI_Comm, prepared: Prepared, place: *mut MPI_Request) -> Result {
     let active = begin(&Arc::new(prepared), mpi, mpi.comm(handle)?)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe { place.write(request::started(active, On::Comm(handle))?) };
     Ok(())
 }
@@ -138,7 +144,7 @@ pub unsafe fn give_persistent(
 ) -> Result {
     let (comm, prepared) = (mpi.share_comm(handle)?, Arc::new(prepared));
     let start = move |mpi: &Mpi| begin(&prepared, mpi, &comm);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe { place.write(request::persistent(On::Comm(handle), start)?) };
     Ok(())
 }
@@ -165,7 +171,7 @@ fn mismatched(comm: &Comm, SizeMismatch { pe, expected, found }: SizeMismatch) -
     Error::new(
         MPI_ERR_TRUNCATE,
         format!(
-            "{whose} has sent {found} bytes where {expected} were expected. All members must give the same sizes"
+            "{whose} has sent {found} bytes where {expected} were expected. Give the same sizes at all members"
         ),
     )
 }

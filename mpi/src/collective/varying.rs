@@ -50,7 +50,7 @@ impl<'a> Messages<'a> {
     /// # Safety
     /// The buffer has the elements, until the operation is over.
     pub unsafe fn send(&mut self, to: usize, slot: u32, elements: Elements) -> Result<usize> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         let (from, bytes) = unsafe { self.prepared.outgoing(self.mpi, elements)? };
         self.exchange.sends.push(Send { to, slot, from, bytes });
         Ok(bytes)
@@ -61,7 +61,7 @@ impl<'a> Messages<'a> {
     /// # Safety
     /// The buffer has room for the elements, until the operation is over.
     pub unsafe fn receive(&mut self, from: usize, slot: u32, elements: Elements) -> Result<usize> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         let (into, bytes) = unsafe { self.prepared.incoming(self.mpi, elements)? };
         self.exchange.receives.push(Receive { from, slot, into, bytes });
         Ok(bytes)
@@ -72,7 +72,7 @@ impl<'a> Messages<'a> {
     /// # Safety
     /// As [`send`](Messages::send) and [`receive`](Messages::receive).
     pub unsafe fn copy(&mut self, from: Elements, into: Elements) -> Result {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         unsafe {
             let (source, bytes) = self.prepared.outgoing(self.mpi, from)?;
             let (target, received) = self.prepared.incoming(self.mpi, into)?;
@@ -111,12 +111,12 @@ unsafe fn prepare_gatherv(
     let mine = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
     let all = blocks(recvbuf, recvcounts, displs, recvtype);
     if comm.remote.is_some() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         return unsafe { inter::gatherv(mpi, comm, mine, all, root) };
     }
     let (root, me) = (root_of(comm, root)?, comm.my_rank());
     let mut messages = Messages::new(mpi);
-    // SAFETY: the caller's promise, for the root's arrays as well.
+    // SAFETY: the caller promises what this function requires, for the root's arrays as well.
     unsafe {
         if me == root {
             all.check_arrays(comm.len())?;
@@ -149,12 +149,12 @@ unsafe fn prepare_scatterv(
     let all = blocks(sendbuf, sendcounts, displs, sendtype);
     let mine = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
     if comm.remote.is_some() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         return unsafe { inter::scatterv(mpi, comm, all, mine, root) };
     }
     let (root, me) = (root_of(comm, root)?, comm.my_rank());
     let mut messages = Messages::new(mpi);
-    // SAFETY: the caller's promise, for the root's arrays as well.
+    // SAFETY: the caller promises what this function requires, for the root's arrays as well.
     unsafe {
         if me == root {
             all.check_arrays(comm.len())?;
@@ -186,13 +186,13 @@ unsafe fn prepare_allgatherv(
     let mine = Elements { buffer: sendbuf, count: sendcount, datatype: sendtype };
     let all = blocks(recvbuf, recvcounts, displs, recvtype);
     if let Some(remote) = &comm.remote {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         return unsafe { inter::allgatherv(mpi, comm, mine, all, remote.len()) };
     }
     let n = comm.len();
     all.check_arrays(n)?;
     let mut prepared = Prepared::default();
-    // SAFETY: the caller's promise, for the arrays as well.
+    // SAFETY: the caller promises what this function requires, for the arrays as well.
     unsafe {
         let places = (0..n).map(|rank| all.get(mpi, rank)).collect::<Result<Vec<Elements>>>()?;
         let lengths = places.iter().map(|place| place.bytes(mpi)).collect::<Result<Vec<usize>>>()?;
@@ -252,7 +252,7 @@ unsafe fn prepare_alltoallv(
 ) -> Result<Prepared> {
     let from = blocks(sendbuf, sendcounts, sdispls, sendtype);
     let into = blocks(recvbuf, recvcounts, rdispls, recvtype);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe { all_to_all(mpi, comm, from, into, "alltoallv") }
 }
 
@@ -276,7 +276,7 @@ unsafe fn prepare_alltoallw(
     };
     let from = blocks(sendbuf, sendcounts, sdispls, sendtypes);
     let into = blocks(recvbuf.cast_const(), recvcounts, rdispls, recvtypes);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises what this function requires.
     unsafe { all_to_all(mpi, comm, from, into, "alltoallw") }
 }
 
@@ -290,7 +290,7 @@ unsafe fn all_to_all(
 ) -> Result<Prepared> {
     let (n, me) = (comm.len(), comm.my_rank());
     if let Some(remote) = &comm.remote {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         return unsafe { inter::all_to_all(mpi, comm, from, into, (remote.len(), name)) };
     }
     into.check_arrays(n)?;
@@ -304,7 +304,7 @@ unsafe fn all_to_all(
         );
     }
     let mut messages = Messages::new(mpi);
-    // SAFETY: the caller's promise, for the arrays as well.
+    // SAFETY: the caller promises what this function requires, for the arrays as well.
     unsafe {
         // The nearest neighbours first, so that not all send to one rank at once.
         for rank in (1..n).map(|distance| (me + n - distance) % n) {

@@ -147,13 +147,13 @@ impl Part {
         /// # Safety
         /// Both addresses have an element, at any alignment.
         unsafe fn number<T: PartialOrd>(one: *const u8, two: *const u8) -> bool {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises what this function requires.
             unsafe { one.cast::<T>().read_unaligned() < two.cast::<T>().read_unaligned() }
         }
         /// # Safety
         /// As above.
         unsafe fn soft<T: Soft>(one: *const u8, two: *const u8) -> bool {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises what this function requires.
             unsafe { one.cast::<T>().read_unaligned().is_less(two.cast::<T>().read_unaligned()) }
         }
         fn part<T>(is_less: unsafe fn(*const u8, *const u8) -> bool) -> Part {

@@ -1,7 +1,7 @@
 //! Operations of reductions: the predefined ones and those of the program.
 //!
-//! Invariant: a combiner works on elements in one piece. A function of the program gets elements in the layout
-//! of their datatype.
+//! Invariant: a combiner works on elements in one piece. A function of the program gets elements in the
+//! layout of their datatype.
 
 mod built_in;
 mod soft;
@@ -108,11 +108,6 @@ fn find(op: MPI_Op) -> Result<Arc<Function>> {
     })
 }
 
-/// Operations that the program has not freed.
-pub fn count() -> usize {
-    OPS.len()
-}
-
 /// `MPI_Op_create`.
 pub unsafe fn op_create(_mpi: &Mpi, user_fn: UserCombine, commute: c_int, op: *mut MPI_Op) -> Result {
     let place = output("op", op)?;
@@ -133,7 +128,7 @@ pub unsafe fn op_free(_mpi: &Mpi, op: *mut MPI_Op) -> Result {
     let is_constant = is_predefined(handle) || matches!(handle, MPI_REPLACE | MPI_NO_OP);
     ensure!(!is_constant, MPI_ERR_OP, "{} is predefined and cannot be freed", name(handle));
     ensure!(OPS.remove(handle.0).is_some(), MPI_ERR_OP, "the operation is null, was freed or never was one");
-    // SAFETY: as above.
+    // SAFETY: the caller promises what this function requires, as above.
     unsafe { place.write(MPI_OP_NULL) };
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Floating-point formats that the processor's registers do not have, or Rust's types: of 16, 80 and 128 bits.
+//! Floating-point formats that Rust has no types for: of 16, 80 and 128 bits.
 //!
 //! Invariant: results are rounded to nearest, ties to even, as the processor rounds those of other formats.
 
@@ -110,37 +110,55 @@ impl<T: Soft> Complex<T> {
 mod tests {
     use super::*;
 
+    /// A number of 64 bits in the format of 80.
     fn extended(value: f64) -> Extended {
-        // SAFETY: the x87 stores ten bytes into sixteen.
-        let mut bits = 0u128;
+        use rustc_apfloat::FloatConvert;
+        Extended::of(ieee::Double::from_bits(value.to_bits().into()).convert(&mut false).value)
+    }
+
+    /// The sum and the product that the processor computes.
+    #[cfg(target_arch = "x86_64")]
+    fn by_processor(x: Extended, y: Extended) -> (u128, u128) {
+        let (mut sum, mut product) = (0u128, 0u128);
+        // SAFETY: operands and results have ten bytes of sixteen, and the stack of the x87 is empty again.
         unsafe {
-            std::arch::asm!("fld qword ptr [{}]", "fstp tbyte ptr [{}]", in(reg) &raw const value, in(reg) &raw mut bits,
-                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _, out("st(4)") _, out("st(5)") _,
-                out("st(6)") _, out("st(7)") _);
+            std::arch::asm!(
+                "fld tbyte ptr [{x}]", "fld tbyte ptr [{y}]", "faddp", "fstp tbyte ptr [{s}]",
+                "fld tbyte ptr [{x}]", "fld tbyte ptr [{y}]", "fmulp", "fstp tbyte ptr [{p}]",
+                x = in(reg) &raw const x, y = in(reg) &raw const y,
+                s = in(reg) &raw mut sum, p = in(reg) &raw mut product,
+                out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _,
+                out("st(4)") _, out("st(5)") _, out("st(6)") _, out("st(7)") _,
+            );
         }
-        Extended(bits)
+        (sum, product)
     }
 
     #[test]
+    #[cfg(target_arch = "x86_64")]
     fn sums_and_products_of_80_bits_are_those_of_the_processor() {
         let values =
             [0.0, -0.0, 1.0, 1.5, -3.25, 1e300, 1e-300, f64::MAX, f64::MIN_POSITIVE, 0.1, f64::INFINITY];
         for (a, b) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
             let (x, y) = (extended(a), extended(b));
-            let (mut sum, mut product) = (0u128, 0u128);
-            // SAFETY: the operands have ten bytes of sixteen, and so have the results.
-            unsafe {
-                std::arch::asm!(
-                    "fld tbyte ptr [{x}]", "fld tbyte ptr [{y}]", "faddp", "fstp tbyte ptr [{s}]",
-                    "fld tbyte ptr [{x}]", "fld tbyte ptr [{y}]", "fmulp", "fstp tbyte ptr [{p}]",
-                    x = in(reg) &raw const x, y = in(reg) &raw const y,
-                    s = in(reg) &raw mut sum, p = in(reg) &raw mut product,
-                    out("st(0)") _, out("st(1)") _, out("st(2)") _, out("st(3)") _, out("st(4)") _,
-                    out("st(5)") _, out("st(6)") _, out("st(7)") _);
-            }
+            let (sum, product) = by_processor(x, y);
             let is_nan = a.is_infinite() && b == 0.0 || b.is_infinite() && a == 0.0;
             assert_eq!(x.sum(y).0, sum, "{a} + {b}");
             assert!(is_nan || x.product(y).0 == product, "{a} * {b}");
+            // The results have digits that numbers of 64 bits do not have.
+            let (x, y) = (Extended(sum), Extended(product));
+            let (sum, product) = by_processor(x, y);
+            let is_number = |bits| !Extended(bits).number().is_nan();
+            assert!(!is_number(sum) || x.sum(y).0 == sum, "{a} and {b}, their sum and product added");
+            assert!(!is_number(product) || x.product(y).0 == product, "{a} and {b}, multiplied");
+        }
+    }
+
+    #[test]
+    fn the_lesser_and_the_greater_number_are_those_of_the_total_order() {
+        let values = [0.0, -0.0, 1.5, -3.25, 1e300, f64::NEG_INFINITY, f64::INFINITY];
+        for (a, b) in values.into_iter().flat_map(|a| values.map(|b| (a, b))) {
+            let (x, y) = (extended(a), extended(b));
             let (less, greater) = if a.total_cmp(&b).is_le() { (x, y) } else { (y, x) };
             assert_eq!((x.lesser(y), x.greater(y)), (less, greater), "{a} and {b}");
         }

@@ -41,7 +41,7 @@ impl Function {
             let offset = (done as isize).wrapping_mul(extent);
             let [left, inout] = [left, inout].map(|buffer| buffer.wrapping_byte_offset(offset));
             done += len as usize;
-            // SAFETY: as above.
+            // SAFETY: the caller promises what this function requires, as above.
             unsafe { self.function.narrow()(left, inout, &raw mut len, &raw mut datatype) };
         }
     }
@@ -92,7 +92,7 @@ impl OnElements {
     /// # Safety
     /// As [`Function::call`].
     unsafe fn call(&self, left: *mut u8, inout: *mut u8, count: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises what this function requires.
         unsafe {
             self.function.call(left.cast(), inout.cast(), count, self.handle, self.layout.extent());
         }
