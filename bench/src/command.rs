@@ -10,8 +10,8 @@ use clap::{Args, Subcommand};
 use crate::base::gate::{self, Gate};
 use crate::base::topic::{Between, Unbound, UpTo};
 use crate::topics::{
-    am, atomics, barrier, coll, compute, links, messages, rate, rma, semaphores, signals, start, sync_memory,
-    threads, vis,
+    am, atomics, barrier, coll, compute, links, messages, ping, rate, rma, semaphores, signals, start,
+    sync_memory, threads, vis,
 };
 
 /// Measure the runtime on this machine
@@ -80,6 +80,12 @@ enum Suite {
     /// 64 KiB on. All buffers are private memory.
     #[command(after_help = messages::EXAMPLES)]
     Messages(Between),
+    /// One-sided and two-sided round trips
+    ///
+    /// PE 0 puts to PE 1 and waits until the data are there; gets from it; sends it a message and waits for
+    /// an empty one: 1 B to 512 KiB.
+    #[command(after_help = ping::EXAMPLES)]
+    Ping(Between),
     /// Message rate of non-blocking puts
     ///
     /// PE 0 puts to PE 1 in windows, each completed before the next: in a scope, with handles that own their
@@ -89,7 +95,7 @@ enum Suite {
     /// Bandwidth of one PE to several PEs, which may be on separate links
     ///
     /// PE 0 puts to PE 1, and to 2, 4 and 6 other PEs in turn, 512 B to 2 MiB at a time, in windows of eight
-    /// puts to each.
+    /// puts to each; and sends them messages in the same way.
     #[command(after_help = links::EXAMPLES)]
     Links(UpTo),
     /// Scattered transfers: strided, indexed and vector puts and gets
@@ -140,6 +146,7 @@ impl Bench {
             Suite::Semaphore(options) => options.measure(&semaphores::TOPIC)?,
             Suite::Am(options) => options.measure(&am::TOPIC)?,
             Suite::Messages(options) => options.measure(&messages::TOPIC)?,
+            Suite::Ping(options) => options.measure(&ping::TOPIC)?,
             Suite::Rate(options) => options.measure(&rate::TOPIC)?,
             Suite::Links(options) => options.measure(&links::TOPIC)?,
             Suite::Vis(options) => options.measure(&vis::TOPIC)?,

@@ -24,8 +24,8 @@ use crate::base::effort::Effort;
 use crate::base::record::{Operation, Pair};
 use crate::base::suite::Progress;
 use crate::topics::{
-    am, atomics, barrier, coll, compute, contention, fabric, links, messages, rate, rma, semaphores, signals,
-    threads, vis,
+    am, atomics, barrier, coll, compute, contention, fabric, links, messages, ping, rate, rma, semaphores,
+    signals, threads, vis,
 };
 
 const NAME: &str = "perf";
@@ -84,9 +84,11 @@ enum What {
     AmSenders,
     /// Two-sided messages between PEs 0 and 1: round trips and windows
     Messages,
+    /// Put, get and message between PEs 0 and 1, each until it is complete
+    Ping,
     /// Windows of non-blocking puts from PE 0 to PE 1
     Rate,
-    /// Windows of non-blocking puts from PE 0 to PE 1, and to more PEs in turn
+    /// Windows of non-blocking puts and of messages from PE 0 to PE 1, and to more PEs in turn
     Links,
     /// Scattered transfers of PE 0 on PE 1's memory, compared with contiguous ones
     Vis,
@@ -183,6 +185,7 @@ fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             What::Am => am::all(world, &am::BYTES, effort, &mut sink)?,
             What::AmSenders => am::senders(world, effort, &mut sink)?,
             What::Messages => messages::all(world, &messages::BYTES, effort, &mut sink)?,
+            What::Ping => ping::all(world, &ping::BYTES, effort, &mut sink)?,
             What::Rate => rate::all(world, rate::SIZES, effort, &mut sink)?,
             What::Links => links::all(world, &links::BYTES, effort, &mut sink)?,
             What::Vis => vis::all(world, vis::SIZES, effort, &mut sink)?,
@@ -245,8 +248,8 @@ mod tests {
         let args = parse("pairs put --bytes 4096 --output x").unwrap_or_else(|error| panic!("{error}"));
         assert!(matches!(args.what, What::Pairs { comparison: Comparison::Put { bytes: 4096 }, count: 11 }));
         assert_eq!(args.output, Some("x".into()));
-        let suites = "rma barrier atomics contention signals semaphores am am-senders rate links vis threads \
-                      fabric coll compute";
+        let suites = "rma barrier atomics contention signals semaphores am am-senders messages ping rate \
+                      links vis threads fabric coll compute";
         for suite in suites.split(' ') {
             let args = parse(&format!("{suite} --quick"));
             assert!(args.is_ok_and(|args| args.quick && args.output.is_none()), "{suite}");

@@ -16,8 +16,8 @@ use crate::app;
 /// The PEs are threads of this process, and one runs at a time. Virtual time passes by communication,
 /// according to the LogGP model (latency, overhead, gap, bandwidth), and by the computation that the
 /// application accounts for: ft, matmul, cholesky do (--simulated-gflops); in others computation takes none.
-/// Times are those of this network, the same on every run and machine. The exception is perf, which uses the
-/// clock of this machine and so measures the simulation itself.
+/// Times are those of this network, the same on every run and machine. perf measures in virtual time too;
+/// only how often it repeats a block depends on the clock of this machine, unless --quick is given.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Sim {
@@ -50,6 +50,7 @@ Examples:
   pelago sim -n 8 ft --variant all                     exchange, slabs and pencils on 10 GB/s
   pelago sim -n 8 --bandwidth 500M --latency 5us ft --variant all
   pelago sim -n 4 --bandwidth 500M ft --grid 2x2 --variant all    packed slabs and slabs
+  pelago sim -n 2 --latency 3us perf --quick messages    messages on that network
   pelago sim -n 4 --chaos 7 ft                         still verified on a network that reorders";
 
 impl Sim {

@@ -124,7 +124,7 @@ impl<'w> Crowd<'w> {
         let since = Instant::now();
         loop {
             // The minimum of two, so that an interruption is not mistaken for a long batch.
-            let took = time(&mut batch, batch_count)?.min(time(&mut batch, batch_count)?);
+            let took = self.time(&mut batch, batch_count)?.min(self.time(&mut batch, batch_count)?);
             if took < BATCH.min(window) && batch_count < BATCH_COUNT_MAX {
                 batch_count *= 2;
             } else if self.have_all(COME, members, since)? {
@@ -134,7 +134,7 @@ impl<'w> Crowd<'w> {
                 thread::yield_now();
             }
         }
-        report(count(&mut batch, batch_count, window)?)?;
+        report(self.count(&mut batch, batch_count, window)?)?;
         self.words.world().fence();
         self.words.add(HOST, DONE, 1)?;
         let since = Instant::now();
@@ -158,23 +158,40 @@ impl<'w> Crowd<'w> {
         );
         Ok(count >= members)
     }
-}
 
-/// Counts the operations within the window.
-fn count(
-    batch: &mut impl FnMut(u64) -> pelago::Result<()>,
-    batch_count: u64,
-    window: Duration,
-) -> pelago::Result<Share> {
-    let (start, mut operations) = (now(), 0);
-    loop {
-        batch(batch_count)?;
-        operations += batch_count;
-        let elapsed = now() - start;
-        if elapsed >= window {
-            let [start_ns, elapsed_ns] = [start, elapsed].map(|time| time.as_nanos() as u64);
-            return Ok(Share { operations, start_ns, elapsed_ns });
+    /// Counts the operations within the window.
+    fn count(
+        &self,
+        batch: &mut impl FnMut(u64) -> pelago::Result<()>,
+        batch_count: u64,
+        window: Duration,
+    ) -> pelago::Result<Share> {
+        let (start, mut operations) = (self.now(), 0);
+        loop {
+            batch(batch_count)?;
+            operations += batch_count;
+            let elapsed = self.now() - start;
+            if elapsed >= window {
+                let [start_ns, elapsed_ns] = [start, elapsed].map(|time| time.as_nanos() as u64);
+                return Ok(Share { operations, start_ns, elapsed_ns });
+            }
         }
+    }
+
+    fn time(
+        &self,
+        batch: &mut impl FnMut(u64) -> pelago::Result<()>,
+        count: u64,
+    ) -> pelago::Result<Duration> {
+        let start = self.now();
+        batch(count)?;
+        Ok(self.now() - start)
+    }
+
+    /// The time of a clock that all members share: virtual over a simulated network, else the node's.
+    fn now(&self) -> Duration {
+        let world = self.words.world();
+        if world.is_simulated() { world.wtime() } else { time_of(ClockId::Monotonic) }
     }
 }
 
@@ -184,16 +201,6 @@ pub fn time_of(clock: ClockId) -> Duration {
     let time = clock_gettime(clock);
     // The system guarantees the ranges of both values.
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
-}
-
-fn now() -> Duration {
-    time_of(ClockId::Monotonic)
-}
-
-fn time(batch: &mut impl FnMut(u64) -> pelago::Result<()>, count: u64) -> pelago::Result<Duration> {
-    let start = Instant::now();
-    batch(count)?;
-    Ok(start.elapsed())
 }
 
 /// Meetings of PEs that report their shares to PE 0, which leads. Invariant: all members of a meeting, and PE

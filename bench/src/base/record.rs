@@ -36,6 +36,9 @@ pub enum Bench {
     TwoSided,
     /// PE 0 sends PE 1 windows of two-sided messages, each of which PE 1 answers by one.
     TwoSidedWindow,
+    /// PE 0 puts, gets or sends data to PE 1, one after the other, each until it is complete there: a put
+    /// with a quiet, a message with an empty message back.
+    Completed,
     /// As `signal`, but the data are followed by a post or by one of the alternatives.
     MemputSignal,
     /// Windows of non-blocking puts from PE 0 to PE 1, each completed before the next.

@@ -12,7 +12,7 @@
 mod sums;
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
@@ -297,13 +297,13 @@ impl<'w> Collectives<'w> {
     /// The time of the slowest PE for `rounds` rounds.
     fn block(&self, rounds: u64, act: impl Fn(usize) -> pelago::Result<()>) -> pelago::Result<Duration> {
         self.world.barrier();
-        let start = Instant::now();
+        let start = self.world.wtime();
         for _ in 0..rounds {
             for pe in 0..self.team.n_pes() {
                 act(if self.root == Root::Turn { pe } else { 0 })?;
             }
         }
-        self.slowest(start.elapsed())
+        self.slowest(self.world.wtime() - start)
     }
 
     fn slowest(&self, time: Duration) -> pelago::Result<Duration> {

@@ -1,6 +1,7 @@
-//! `bench links`: several links at once. PE 0 sends floods of puts to PE 1, or to more PEs in turn, which may
-//! be on separate links. Invariant: a window has the same number of puts for each target and is complete
-//! before the next; for each size, all numbers of links are measured in turn.
+//! `bench links`: several links at once. PE 0 sends floods of puts, and of messages, to PE 1, or to more PEs
+//! in turn, which may be on separate links. Invariant: a window has the same number of puts or messages for
+//! each target and is complete before the next; for each size, both sides and all numbers of links are
+//! measured in turn.
 //!
 //! Source: the multi-link bandwidth of M. Luo et al., Early Evaluation of Scalable Fabric Interface for PGAS
 //! Programming Models.
@@ -21,8 +22,17 @@ Examples:
 
 const COLOURS: [&str; 4] = [BLUE, GREEN, ORANGE, PURPLE];
 
-fn floods(records: &[Record], links: usize) -> impl Iterator<Item = &Record> {
-    of(records, Bench::Flood, Operation::Put).filter(move |record| record.label.links == Some(links))
+/// The two sides of the comparison, with their names and lines.
+const SIDES: [(Operation, &str, Line); 2] =
+    [(Operation::Put, "puts", Line::Solid), (Operation::Send, "messages", Line::Dashed)];
+
+fn floods(records: &[Record], operation: Operation, links: usize) -> impl Iterator<Item = &Record> {
+    of(records, Bench::Flood, operation).filter(move |record| record.label.links == Some(links))
+}
+
+/// The record of a flood.
+pub fn flood(records: &[Record], operation: Operation, links: usize, bytes: usize) -> Option<&Record> {
+    floods(records, operation, links).find(|record| record.label.bytes == bytes)
 }
 
 fn numbers(records: &[Record]) -> Vec<usize> {
@@ -35,24 +45,28 @@ fn name(links: usize) -> String {
 
 fn table(records: &[Record]) -> Table {
     let numbers = numbers(records);
-    let names: String = numbers.iter().map(|&links| format!("|{}", name(links))).collect();
-    let title = "Floods of puts from PE 0 to so many PEs in turn, completed window by window; medians, GB/s";
-    let mut table = Table::new(title, 1, &format!("size{names}"));
+    let names = |of: &str| numbers.iter().map(|&links| format!("|{of} {}", name(links))).collect::<String>();
+    let title = "Floods from PE 0 to so many PEs in turn, completed window by window; medians, GB/s";
+    let mut table = Table::new(title, 1, &format!("size{}{}", names("puts to"), names("messages to")));
     for bytes in values(records, |label| label.links.map(|_| label.bytes)) {
-        let found = |&links: &usize| floods(records, links).find(|record| record.label.bytes == bytes);
-        table.row((size(bytes), numbers.iter().map(found).collect::<Vec<_>>()));
+        let found = |operation| numbers.iter().map(move |&links| flood(records, operation, links, bytes));
+        let cells = SIDES.map(|(operation, ..)| found(operation).collect::<Vec<_>>());
+        table.row((size(bytes), cells));
     }
     table
 }
 
 fn curves(records: &[Record]) -> Figure {
-    let lines = numbers(records).into_iter().zip(COLOURS).map(|(links, colour)| {
-        Across::Bytes.series(&name(links), colour, Line::Solid, floods(records, links))
+    let lines = numbers(records).into_iter().zip(COLOURS).flat_map(|(links, colour)| {
+        SIDES.map(|(operation, side, line)| {
+            let name = format!("{side} to {}", name(links));
+            Across::Bytes.series(&name, colour, line, floods(records, operation, links))
+        })
     });
     Figure::new(
-        "Bandwidth of puts to several PEs",
-        [Across::Bytes.axis("size of a put"), BANDWIDTH],
-        "Eight puts to each in a window, which is complete before the next. Medians.",
+        "Bandwidth of puts and messages to several PEs",
+        [Across::Bytes.axis("size of a put or message"), BANDWIDTH],
+        "Eight to each in a window, which is complete before the next. Medians.",
         lines,
     )
 }
@@ -76,13 +90,46 @@ pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Re
     for &bytes in bytes {
         let links = LINKS.into_iter().filter(|&links| links < world.n_pes());
         let of = |links: usize| {
-            let label = suite.label(Bench::Flood, Operation::Put, bytes).with_links(links);
-            (label.with_window(links * PUTS_EACH), windows(&place, bytes / WORD_BYTES, links))
+            let label = |operation| {
+                let label = suite.label(Bench::Flood, operation, bytes).with_links(links);
+                label.with_window(links * PUTS_EACH)
+            };
+            let puts = windows(&place, bytes / WORD_BYTES, links);
+            [(label(Operation::Put), puts), (label(Operation::Send), messages(world, bytes, links))]
         };
-        let parts: Vec<_> = links.map(of).collect();
+        let parts: Vec<_> = links.flat_map(of).collect();
         suite.add(parts);
     }
     suite.run(sink)
+}
+
+/// Windows of messages of these bytes to the PEs from 1 on, in turn; each PE replies to a window with an
+/// empty message.
+fn messages<'a>(world: &'a World, bytes: usize, links: usize) -> Part<'a> {
+    let (team, me) = (world.team(), world.my_pe());
+    let is_target = (1..=links).contains(&me);
+    let mut data = vec![1_u8; if is_target { PUTS_EACH * bytes } else { bytes }];
+    Box::new(move |count| {
+        for _ in 0..count {
+            if me == 0 {
+                world.scope(|scope| {
+                    let mut targets = (0..PUTS_EACH).flat_map(|_| 1..=links);
+                    targets.try_for_each(|target| scope.send(&team, target, 0, &data).map(drop))
+                })?;
+                (1..=links).try_for_each(|target| {
+                    let empty: &mut [u8] = &mut [];
+                    team.receive(target, 1, empty).map(drop)
+                })?;
+            } else if is_target {
+                world.scope(|scope| {
+                    let mut places = data.chunks_exact_mut(bytes);
+                    places.try_for_each(|place| scope.receive(&team, 0, 0, place).map(drop))
+                })?;
+                team.send(0, 1, &[0_u8; 0])?;
+            }
+        }
+        Ok(())
+    })
 }
 
 /// Windows of puts of `words` words to the PEs from 1 on, in turn; every put writes ones.
@@ -111,16 +158,18 @@ mod tests {
     fn all_numbers_of_links_are_shown() {
         let mut records = Vec::new();
         for bytes in [512, 2 << 20] {
-            for links in [1, 4] {
-                let label = Label::new(5, Bench::Flood, Operation::Put, bytes).with_window(8 * links);
-                let value = 0.25 * links as f64;
+            for (links, (operation, ..)) in
+                [1, 4].into_iter().flat_map(|links| SIDES.map(|side| (links, side)))
+            {
+                let label = Label::new(5, Bench::Flood, operation, bytes).with_window(8 * links);
+                let value = if operation == Operation::Put { 0.25 } else { 0.125 } * links as f64;
                 records.push(record(label.with_links(links), Unit::GigabytesPerSecond, value));
             }
         }
         let (tables, page) = shown(&TOPIC, &records, 1);
-        assert_row(&tables, &["512 B", "0.250", "1.00"]);
-        assert_row(&tables, &["2 MiB", "0.250", "1.00"]);
-        assert!(page.contains("4 PEs, 2 MiB: 1.00"), "{page}");
+        assert_row(&tables, &["512 B", "0.250", "1.00", "0.125", "0.500"]);
+        assert_row(&tables, &["2 MiB", "0.250", "1.00", "0.125", "0.500"]);
+        assert!(page.contains("puts to 4 PEs, 2 MiB: 1.00"), "{page}");
         assert_nothing_shown(&TOPIC);
     }
 
@@ -142,9 +191,13 @@ mod tests {
     #[test]
     fn every_size_and_number_of_links_is_reported() {
         let (records, progress) = reported(4, |world, sink| all(world, &[512, 4096], EFFORT, sink));
-        let found: Vec<_> = records.iter().map(|r| (r.label.bytes, r.label.links, r.label.window)).collect();
-        let of = |bytes| [(bytes, Some(1), Some(8)), (bytes, Some(2), Some(16))];
-        assert_eq!(found, [of(512), of(4096)].as_flattened());
+        let label = |r: &Record| (r.label.bytes, r.label.links, r.label.window, r.label.operation);
+        let found: Vec<_> = records.iter().map(label).collect();
+        let of = |bytes| {
+            let sides = |links| SIDES.map(|(operation, ..)| (bytes, Some(links), Some(8 * links), operation));
+            [sides(1), sides(2)].concat()
+        };
+        assert_eq!(found, [of(512), of(4096)].concat());
         assert!(records.iter().all(|record| record.unit == Unit::GigabytesPerSecond));
         assert_eq!(progress, (2, 2));
     }

@@ -14,6 +14,7 @@ pub mod links;
 pub mod messages;
 pub mod mpi;
 pub mod net;
+pub mod ping;
 pub mod rate;
 pub mod rma;
 pub mod semaphores;

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::process::{run, run_with};
 
-const TOPICS: [&str; 9] = ["rma", "atomics", "signals", "semaphore", "am", "rate", "vis", "threads", "coll"];
+const TOPICS: [&str; 11] =
+    ["rma", "atomics", "signals", "semaphore", "am", "ping", "rate", "links", "vis", "threads", "coll"];
 
 #[test]
 fn every_topic_measures_two_pes_and_shows_tables_and_a_page() {
