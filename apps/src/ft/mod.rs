@@ -33,6 +33,7 @@ mod exchange;
 mod grid;
 mod layout;
 mod memory;
+pub mod messages;
 #[cfg(test)]
 mod naive;
 mod overlap;
