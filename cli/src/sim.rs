@@ -36,6 +36,10 @@ pub struct Sim {
     /// Bandwidth of a network card in bytes per second, such as 10G or 800M
     #[arg(long, value_name = "BYTES", default_value = "10G", value_parser = rate)]
     bandwidth: f64,
+    /// Number of nodes, the first PEs on the first: PEs of a node share its network card, and reach each
+    /// other and themselves without it; default: each PE has a card, and reaches itself over it as well
+    #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    nodes: Option<u32>,
     /// Inject faults according to this seed instead: reorder, delay and refuse operations; times are then
     /// meaningless
     #[arg(long, value_name = "SEED")]
@@ -50,12 +54,16 @@ Examples:
   pelago sim -n 8 ft --variant all                     exchange, slabs and pencils on 10 GB/s
   pelago sim -n 8 --bandwidth 500M --latency 5us ft --variant all
   pelago sim -n 4 --bandwidth 500M ft --grid 2x2 --variant all    packed slabs and slabs
+  pelago sim -n 8 --nodes 4 --bandwidth 1G ft --variant all     two PEs on each of four nodes
   pelago sim -n 2 --latency 3us perf --quick messages    messages on that network
   pelago sim -n 4 --chaos 7 ft                         still verified on a network that reorders";
 
 impl Sim {
     /// Runs the application; returns its exit status.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
+        if let Some(nodes) = self.nodes.filter(|nodes| *nodes > self.n) {
+            bail!("{} PEs cannot be on {nodes} nodes: --nodes takes at most the number of PEs", self.n);
+        }
         let Some((name, args)) = self.words.split_first() else { bail!("no application was named") };
         let Some(app) = app::find(name) else {
             bail!("there is no built-in application {name:?}; {}", app::suggestion(name));
@@ -73,6 +81,14 @@ impl Sim {
     }
 
     fn params(&self) -> SimParams {
+        let params = self.network();
+        match self.nodes {
+            Some(nodes) => params.on_nodes(self.n as usize, nodes as usize),
+            None => params,
+        }
+    }
+
+    fn network(&self) -> SimParams {
         match self.chaos {
             Some(seed) => SimParams::chaos(seed),
             None => SimParams {

@@ -48,6 +48,12 @@ fn what_applications_print_is_the_same_on_every_run() {
 }
 
 #[test]
+fn pes_of_one_node_need_no_network() {
+    let seconds = |nodes: &str| ft(&["--bandwidth", "10M", "--nodes", nodes])["seconds"].as_f64().unwrap();
+    assert!(seconds("2") > 2.0 * seconds("1"));
+}
+
+#[test]
 fn a_network_that_misbehaves_changes_no_result() {
     for seed in ["1", "2"] {
         assert_eq!(ft(&["--chaos", seed])["verified"], true);
@@ -61,6 +67,8 @@ fn bad_networks_are_refused() {
         (["--latency", "1"], "a time is a number and ns, us, ms or s"),
         (["--chaos", "x"], "invalid value 'x'"),
         (["-n", "0"], "0 is not in 1..=4096"),
+        (["--nodes", "0"], "0 is not in 1..=4096"),
+        (["--nodes", "3"], "2 PEs cannot be on 3 nodes"),
     ] {
         let ended = run(&[&["sim"], &options[..], &["-n", "2", "hello"]].concat());
         assert!(ended.status == 2 && ended.stderr.contains(part), "{options:?}: {}", ended.stderr);
