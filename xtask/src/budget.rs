@@ -9,6 +9,7 @@
 //! other probes are in `budget/src/bin/probe.rs`, those over a network in `probe_net.rs`
 //! beside it. To add a probe, add a function there, which is then counted, and a row here, which limits it.
 
+mod record;
 mod tracer;
 
 use std::path::{Path, PathBuf};
@@ -183,8 +184,8 @@ enum Verdict {
 
 /// Builds the probes in the release profile, counts them, and prints the result: a table, or with `json` one
 /// array of objects `{name, counted, budget, verdict, what}`. Fails if a probe exceeds its budget or is
-/// missing.
-pub fn run(json: bool) -> Result<()> {
+/// missing, or if the file of counts has others; with `record` the file is written.
+pub fn run(json: bool, record: bool) -> Result<()> {
     let mut built = build(&PROBES)?;
     built.0.extend(build(&FAKE_LIBFABRIC)?.0);
     let (in_c, in_rust) = (shmem_probes()?, built.program("probe")?);
@@ -209,7 +210,7 @@ pub fn run(json: bool) -> Result<()> {
     let is_breach = |row: &&Row| matches!(row.verdict, Verdict::Over | Verdict::NoProbe);
     let breaches: Vec<_> = rows.iter().filter(is_breach).map(|row| row.name.as_str()).collect();
     ensure!(breaches.is_empty(), "not within the budget of instructions: {}", breaches.join(", "));
-    Ok(())
+    record::keep(&rows, record)
 }
 
 /// The packages that the probes need, built in one call with the library that is installed: the dependencies

@@ -21,7 +21,7 @@ mod workspace;
 /// On systems where instructions cannot be counted, `budget` prints a message and succeeds.
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 mod budget {
-    pub fn run(_json: bool) -> anyhow::Result<()> {
+    pub fn run(_json: bool, _record: bool) -> anyhow::Result<()> {
         eprintln!("budget: instructions are counted on x86-64 Linux only, nothing was checked");
         Ok(())
     }
@@ -81,6 +81,9 @@ enum Command {
         /// Print one JSON array instead of the table
         #[arg(long)]
         json: bool,
+        /// Write the counts to the file that `pelago paper` prints
+        #[arg(long)]
+        record: bool,
     },
     /// Count the lines of code of each crate and folder, without comments, blank lines and tests
     Lines {
@@ -114,7 +117,7 @@ fn main() -> ExitCode {
         Command::Test { full, .. } => test::run(full),
         Command::Tidy => tidy::run(),
         Command::Tsan => tsan::run(),
-        Command::Budget { json } => budget::run(json),
+        Command::Budget { json, record } => budget::run(json, record),
         Command::Lines { json } => lines::run(json),
         Command::Install(install) => install.run(),
         Command::Header { folder } => header::run(folder.as_deref()),
