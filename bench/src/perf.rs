@@ -187,7 +187,7 @@ fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
             What::Messages => messages::all(world, &messages::BYTES, effort, &mut sink)?,
             What::Ping => ping::all(world, &ping::BYTES, effort, &mut sink)?,
             What::Rate => rate::all(world, rate::SIZES, effort, &mut sink)?,
-            What::Links => links::all(world, &links::BYTES, effort, &mut sink)?,
+            What::Links => links::all(world, &links::LINKS, &links::BYTES, effort, &mut sink)?,
             What::Vis => vis::all(world, vis::SIZES, effort, &mut sink)?,
             What::Threads => threads::all(world, effort_of, &mut sink)?,
             What::Fabric(options) => fabric::all(world, &options, effort, &mut sink)?,

@@ -18,22 +18,28 @@ pub const TIME: Axis = Axis { label: "ns", scale: Scale::Decades };
 pub const TIME_FROM_ZERO: Axis = Axis { label: "ns", scale: Scale::FromZero };
 
 const STYLE: &str = "\
-body { font: 16px/1.5 system-ui, 'DejaVu Sans', sans-serif; color: #1b1f23; background: #fff;
+:root { color-scheme: light dark; --text: #1b1f23; --faint: #57606a; --ground: #fff; --raised: #f6f8fa;
+  --edge: #e3e6e9; --grid: #e9ecef; --axis: #8b949e; --curve: none }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e6edf3; --faint: #9da7b1; --ground: #0d1117; --raised: #161b22; --edge: #30363d;
+    --grid: #21262d; --axis: #6e7681; --curve: brightness(1.5) } }
+body { font: 16px/1.5 system-ui, 'DejaVu Sans', sans-serif; color: var(--text); background: var(--ground);
   max-width: 940px; margin: 32px auto; padding: 0 20px }
 h1 { font-size: 26px; margin: 0 0 4px }
-p { margin: 0 0 8px; color: #57606a; white-space: pre-line }
-figure { margin: 28px 0; padding: 12px; border: 1px solid #e3e6e9; border-radius: 8px }
-figcaption { font-size: 14px; color: #57606a; padding: 0 12px 4px }
+p { margin: 0 0 8px; color: var(--faint); white-space: pre-line }
+figure { margin: 28px 0; padding: 12px; border: 1px solid var(--edge); border-radius: 8px; overflow-x: auto }
+figcaption { font-size: 14px; color: var(--faint); padding: 0 12px 4px }
 pre { font: 13px/1.45 ui-monospace, 'DejaVu Sans Mono', monospace; overflow-x: auto; padding: 16px;
-  background: #f6f8fa; border-radius: 8px }
-svg { display: block; width: 100%; height: auto; font-size: 13px; fill: #1b1f23 }
+  background: var(--raised); border-radius: 8px }
+svg { display: block; width: 100%; min-width: 640px; height: auto; font-size: 13px; fill: var(--text) }
 svg .title { font-size: 17px; font-weight: 600 }
-svg .label { fill: #57606a }
+svg .label { fill: var(--faint) }
 svg .x { text-anchor: middle }
 svg .y { text-anchor: end }
-svg .grid { stroke: #e9ecef; fill: none }
-svg .axis { stroke: #8b949e; fill: none }
-svg .line { stroke-width: 2; fill: none; stroke-linejoin: round }
+svg .grid { stroke: var(--grid); fill: none }
+svg .axis { stroke: var(--axis); fill: none }
+svg .line { stroke-width: 2; fill: none; stroke-linejoin: round; filter: var(--curve) }
+svg circle { filter: var(--curve) }
 svg .broad { stroke-width: 8; stroke-linecap: round }
 svg .dashed { stroke-dasharray: 6 4 }
 svg .broad.dashed { stroke-dasharray: 12 10; stroke-linecap: butt }";
@@ -122,13 +128,22 @@ pub fn html(title: &str, heading: &str, tables: &str, figures: &[Figure], furthe
     let shown = figures.iter().filter(|figure| !figure.chart.series.is_empty());
     let figures: String =
         shown.map(|Figure { chart, caption }| figure_of(&chart.to_string(), caption)).collect();
-    let (title, heading, tables) = (escape(title), escape(heading.trim_end()), escape(tables));
+    document(
+        title,
+        heading,
+        "",
+        &format!("{figures}{further}<h1>Figures</h1>\n<pre>{}</pre>\n", escape(tables)),
+    )
+}
+
+/// A page with this title and heading, `body` as markup, and `style` for what the body has of its own.
+pub fn document(title: &str, heading: &str, style: &str, body: &str) -> String {
+    let (title, heading) = (escape(title), escape(heading.trim_end()));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>Pelago: {title}</title>\n<style>\n{STYLE}\n</style>\n</head>\n<body>\n\
-         <h1>{title}</h1>\n<p>{heading}</p>\n{figures}{further}<h1>Figures</h1>\n\
-         <pre>{tables}</pre>\n</body>\n</html>\n"
+         <title>Pelago: {title}</title>\n<style>\n{STYLE}\n{style}\n</style>\n</head>\n<body>\n\
+         <h1>{title}</h1>\n<p>{heading}</p>\n{body}</body>\n</html>\n"
     )
 }
 

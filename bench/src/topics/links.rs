@@ -74,21 +74,21 @@ fn curves(records: &[Record]) -> Figure {
 /// The number of puts to each target between two completions.
 const PUTS_EACH: usize = 8;
 /// The numbers of links, limited by the number of PEs.
-const LINKS: [usize; 4] = [1, 2, 4, 6];
+pub const LINKS: [usize; 4] = [1, 2, 4, 6];
 const WORD_BYTES: usize = size_of::<u64>();
 
 /// The sizes of a put of `bench links`, in bytes.
 pub const BYTES: [usize; 7] = [512, 2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20];
 
-/// Collective, for two PEs or more: each size, all numbers of links in one trial.
+/// Collective, for two PEs or more: each size, these numbers of links in one trial.
 ///
 /// # Errors
 /// Errors of the sink, and if the symmetric heap has no room for the largest put.
-pub fn all(world: &World, bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Result<()> {
+pub fn all(world: &World, links: &[usize], bytes: &[usize], effort: Effort, sink: Sink<'_>) -> Result<()> {
     let place = world.alloc_zeroed::<u64>(largest(bytes) / WORD_BYTES)?;
     let mut suite = Suite::new(world, effort);
     for &bytes in bytes {
-        let links = LINKS.into_iter().filter(|&links| links < world.n_pes());
+        let links = links.iter().copied().filter(|&links| links < world.n_pes());
         let of = |links: usize| {
             let label = |operation| {
                 let label = suite.label(Bench::Flood, operation, bytes).with_links(links);
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn every_size_and_number_of_links_is_reported() {
-        let (records, progress) = reported(4, |world, sink| all(world, &[512, 4096], EFFORT, sink));
+        let (records, progress) = reported(4, |world, sink| all(world, &LINKS, &[512, 4096], EFFORT, sink));
         let label = |r: &Record| (r.label.bytes, r.label.links, r.label.window, r.label.operation);
         let found: Vec<_> = records.iter().map(label).collect();
         let of = |bytes| {

@@ -312,3 +312,35 @@ impl Results {
 fn short(value: f64) -> String {
     format!("{}", (value * 100.0).round() / 100.0)
 }
+
+/// The counts of one strategy on one number of PEs.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// Its name.
+    pub strategy: &'static str,
+    /// The number of PEs.
+    pub pes: usize,
+    /// The maximum number of messages that a PE sends for a collective, of all operations.
+    pub messages_max: f64,
+    /// The maximum number of synchronisation words of a PE.
+    pub words_max: u64,
+}
+
+/// The counts of all strategies for 2, 4, 8 PEs and so on up to `most`, as the command counts by default.
+///
+/// # Errors
+/// If a schedule has a defect.
+pub fn counts(most: usize) -> anyhow::Result<Vec<Counted>> {
+    let parameters = Parameters { arrays: ARRAYS, collectives: 8 };
+    let mut counted = Vec::new();
+    for pes in (1..usize::BITS).map(|power| 1 << power).take_while(|pes| *pes <= most) {
+        let of_strategy = |count: Count| {
+            let messages = count.operations.iter().map(|operation| operation.messages_max);
+            let messages_max = messages.fold(0.0, f64::max);
+            let Count { strategy, words_max, .. } = count;
+            Counted { strategy, pes, messages_max, words_max }
+        };
+        counted.extend(count::count(pes, parameters)?.into_iter().map(of_strategy));
+    }
+    Ok(counted)
+}
