@@ -1,5 +1,6 @@
 //! The benchmarks of Pelago: the measurements on PEs (the application `perf`), the tables, curves and gates
-//! of `pelago bench`, and the comparisons with other libraries of `cargo xtask compare`.
+//! of `pelago bench`, the figures of `pelago paper`, and the comparisons with other libraries of `cargo xtask
+//! compare`.
 //!
 //! Invariant: a topic is one file in `topics/`, which contains its measurements on PEs, its tables, curves
 //! and gates, and its comparison. Code that several topics share is in `base/`, which does not depend on
@@ -8,6 +9,7 @@
 mod base;
 mod command;
 mod compare;
+mod paper;
 mod perf;
 mod topics;
 
@@ -17,4 +19,5 @@ pub use base::stats::Summary;
 pub use base::table::{Cells, Table, figure};
 pub use command::Bench;
 pub use compare::Subject;
+pub use paper::PaperCommand;
 pub use perf::APP;

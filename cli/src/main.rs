@@ -20,7 +20,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, FromArgMatches, Parser, Subcommand};
 use pelago_apps::print_help;
-use pelago_bench::{Bench, Interrupted};
+use pelago_bench::{Bench, Interrupted, PaperCommand};
 use pelago_boot::tell;
 
 /// The exit status for invalid arguments.
@@ -43,6 +43,7 @@ Examples:
   mpiexec.hydra -n 4 pelago app ft   the same application under another launcher, or mpirun
   pelago sim -n 8 ft --variant all   the same over a simulated network, in virtual time
   pelago bench rma                   how fast put, get and barrier are here
+  pelago paper gasnet-bgp latency    a figure of a paper, repeated beside its values
   pelago coll show broadcast         who sends what to whom, in a picture
   pelago tune -n 4                   which collective algorithms are best here
   pelago help settings               every setting, with its default (pelago info --settings)";
@@ -55,6 +56,7 @@ enum Command {
     App(app::App),
     Sim(sim::Sim),
     Bench(Bench),
+    Paper(PaperCommand),
     Coll(coll::Coll),
     Tune(tune::Tune),
     Info(info::Info),
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         Command::App(app) => ("app", app.execute()),
         Command::Sim(sim) => ("sim", sim.execute()),
         Command::Bench(bench) => ("bench", bench.execute()),
+        Command::Paper(paper) => ("paper", paper.execute()),
         Command::Coll(coll) => ("coll", coll.execute()),
         Command::Tune(tune) => ("tune", tune.execute()),
         Command::Info(info) => ("info", info.execute()),
@@ -127,6 +130,7 @@ mod tests {
             "sim -n 8 --bandwidth 267M --latency 3us ft --variant slabs",
             "bench rma --html out.html",
             "bench --fabric ofi coll",
+            "paper gasnet-bgp latency --quick --json -n 4",
             "coll show broadcast -n 16 --algorithm chain",
             "tune -n 4 --quick",
             "info --settings",
