@@ -30,8 +30,8 @@ const VARIANTS: [&str; 3] = ["exchange", "slabs", "pencils"];
 pub static PAPER: Paper = Paper {
     id: "bandwidth",
     number: "002",
-    title: "Bell, Bonachea, Nishtala, Yelick, Optimizing Bandwidth Limited Problems Using One-Sided \
-            Communication and Overlap, IPDPS 2006",
+    authors: "Bell, Bonachea, Nishtala, Yelick, IPDPS 2006",
+    title: "Optimizing Bandwidth Limited Problems Using One-Sided Communication and Overlap",
     about: "NAS FT in one dimension: what overlap gains with small messages, one-sided and two-sided",
     claims: &[
         Claim {

@@ -14,7 +14,9 @@ pub struct Paper {
     pub id: &'static str,
     /// The number among the sources.
     pub number: &'static str,
-    /// Authors and title.
+    /// The authors, and where it was published.
+    pub authors: &'static str,
+    /// The title.
     pub title: &'static str,
     /// One line on what its figures show.
     pub about: &'static str,

@@ -16,8 +16,9 @@ const LINK: Network = Network { latency_ns: 1000, overhead_ns: 500, bandwidth: 3
 pub static PAPER: Paper = Paper {
     id: "gasnet-bgp",
     number: "000",
-    title: "Nishtala, Hargrove, Bonachea, Yelick, Scaling Communication-Intensive Applications on BlueGene/P \
-            Using One-Sided Communication and Overlap (slides)",
+    authors: "Nishtala, Hargrove, Bonachea, Yelick (slides)",
+    title: "Scaling Communication-Intensive Applications on BlueGene/P Using One-Sided Communication and \
+            Overlap",
     about: "One-sided beside two-sided messages, NAS FT in two dimensions, collective operations of the \
             hardware",
     claims: &[

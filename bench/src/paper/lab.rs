@@ -54,6 +54,11 @@ impl Between {
         if pes > cores { format!("{pes} PEs on {cores} cores, {name}") } else { format!("{pes} PEs, {name}") }
     }
 
+    /// The same for 2 PEs up to a number of them.
+    pub fn places(self, pes: usize) -> String {
+        if pes > 2 { format!("2 to {}", self.place(pes)) } else { self.place(pes) }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Between::Memory => "mapped memory",

@@ -45,7 +45,7 @@ static PAPERS: [&Paper; 5] =
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct PaperCommand {
-    /// The paper, by name or number, or `all`; without it the papers are listed
+    /// The paper, by name or number, or `all`; without it, or with `list`, the papers are listed
     #[arg(value_name = "PAPER")]
     paper: Option<String>,
     /// Its figures; default: all
@@ -84,8 +84,8 @@ impl PaperCommand {
     /// # Errors
     /// If there is no such paper or figure, if a measurement fails, or if the results cannot be written.
     pub fn execute(self) -> Result<ExitCode> {
-        let Some(name) = &self.paper else {
-            if self.json || self.html.is_some() {
+        let Some(name) = self.paper.as_ref().filter(|name| *name != "list") else {
+            if self.json || self.html.is_some() || !self.figures.is_empty() {
                 bail!("which paper? `pelago paper all` repeats all of them ({})", names());
             }
             match self.list {

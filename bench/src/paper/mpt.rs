@@ -15,8 +15,8 @@ const XT3: Network = Network { latency_ns: 2000, overhead_ns: 1000, bandwidth: 1
 pub static PAPER: Paper = Paper {
     id: "mpt",
     number: "003",
-    title: "Pritchard, Gilmore, ten Bruggencate, Knaak, Pagel, Message Passing Toolkit (MPT) Software on \
-            XT3, CUG 2006",
+    authors: "Pritchard, Gilmore, ten Bruggencate, Knaak, Pagel, CUG 2006",
+    title: "Message Passing Toolkit (MPT) Software on XT3",
     about: "Protocols of messages, barrier, broadcast, all-reduce with knowledge of nodes, contended atomics",
     claims: &[
         Claim {

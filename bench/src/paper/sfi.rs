@@ -18,8 +18,8 @@ const CYCLES_PER_INSTRUCTION: f64 = 1.1;
 pub static PAPER: Paper = Paper {
     id: "sfi",
     number: "004",
-    title: "Luo, Seager, Murthy, Archer, Sur, Hefty, Early Evaluation of Scalable Fabric Interface for PGAS \
-            Programming Models, PGAS 2014",
+    authors: "Luo, Seager, Murthy, Archer, Sur, Hefty, PGAS 2014",
+    title: "Early Evaluation of Scalable Fabric Interface for PGAS Programming Models",
     about: "How many instructions stand between a call of the program and the library of the network",
     claims: &[
         Claim {

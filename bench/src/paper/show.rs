@@ -177,6 +177,7 @@ pub fn papers(papers: &[&Paper]) -> String {
         Table::new("Papers: `pelago paper NAME` repeats one, `all` repeats all", 3, "name|no.|title");
     for paper in papers {
         table.row([paper.id, paper.number, paper.title]);
+        table.row(["", "", paper.authors]);
         table.row(["", "", paper.about]);
     }
     table.to_string()
@@ -193,7 +194,9 @@ pub fn listing(paper: &Paper) -> String {
             row = "";
         }
         if let Some(rest) = claim.rest {
-            table.row((row, "", rest.words().0, shortened(claim.statement)));
+            let (Rest::NeedsModel(why) | Rest::NotReproducible(why)) = rest;
+            let what = if claim.experiments.is_empty() { claim.statement } else { why };
+            table.row((row, "", rest.words().0, shortened(what)));
         }
     }
     format!("{table}\n")
@@ -259,7 +262,13 @@ pub fn page(found: &[Found<'_>], lab: &Lab) -> String {
         let (paper, _) = one.of();
         if paper.id != last {
             let _ = writeln!(body, "<h2>{} <span class=\"how\">{}</span></h2>", paper.id, paper.number);
-            let _ = writeln!(body, "<p>{}. {}.</p>", escape(paper.title), escape(paper.about));
+            let _ = writeln!(
+                body,
+                "<p>{}: {}. {}.</p>",
+                escape(paper.authors),
+                escape(paper.title),
+                escape(paper.about)
+            );
             last = paper.id;
         }
         section(&mut body, one);
@@ -383,6 +392,7 @@ mod tests {
     static PAPER: Paper = Paper {
         id: "p",
         number: "007",
+        authors: "X & Y",
         title: "T <1>",
         about: "A & B",
         claims: &[Claim {

@@ -17,7 +17,8 @@ const MESSAGES: Axis = Axis { label: "messages of a PE for a collective, at most
 pub static PAPER: Paper = Paper {
     id: "sync-memory",
     number: "001",
-    title: "Welch, Venkata, On Synchronisation and Memory Reuse in OpenSHMEM (slides)",
+    authors: "Welch, Venkata (slides)",
+    title: "On Synchronisation and Memory Reuse in OpenSHMEM",
     about: "Messages and memory of three strategies by which collectives reuse their synchronisation memory",
     claims: &[
         Claim {

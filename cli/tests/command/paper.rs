@@ -30,7 +30,7 @@ fn succeeded(args: &[&str]) -> Ended {
 
 #[test]
 fn papers_are_listed_with_their_names() {
-    for args in [&["paper"][..], &["paper", "--quick"]] {
+    for args in [&["paper"][..], &["paper", "list"], &["paper", "--quick"]] {
         let list = succeeded(args).stdout;
         let has = |(name, number, _): (&str, &str, usize)| {
             list.lines().any(|line| line.trim_start().starts_with(name) && line.contains(number))
@@ -164,7 +164,7 @@ fn figures_of_one_name_are_of_one_claim() {
 
 #[test]
 fn wrong_names_and_numbers_are_refused() {
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 13] = [
         (&["gasnet"], "did you mean gasnet-bgp?"),
         (&["005"], "there is no paper \"005\""),
         (&[""], "there is no paper \"\""),
@@ -175,6 +175,7 @@ fn wrong_names_and_numbers_are_refused() {
         (&["sfi", "-n", "1"], "a number of PEs of 2 or more"),
         (&["sfi", "-n", "-3"], "a number of PEs of 2 or more"),
         (&["sfi", "5", "--html", "/no/such/folder/page"], "/no/such/folder/page"),
+        (&["list", "latency"], "which paper? `pelago paper all`"),
         (&["--json"], "which paper? `pelago paper all`"),
         (&["sfi", "--htlm", "x"], "'--html'"),
     ];

@@ -37,7 +37,7 @@ pub fn barrier(lab: &Lab) -> Result<Evidence> {
     let [native, messages] = curves;
     let curves = vec![solid("native", native), dashed("by messages (dissemination)", messages)];
     Ok(Evidence {
-        place: format!("2 to {}, each with a core", Between::Memory.place(lab.pes_with_cores())),
+        place: Between::Memory.places(lab.pes_with_cores()),
         charts: vec![chart("Barrier", Across::Pes, TIME, curves)],
         values: vec![value(
             "by messages / native, time",

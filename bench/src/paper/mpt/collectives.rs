@@ -116,7 +116,7 @@ pub fn barrier_measured(lab: &Lab) -> Result<Evidence> {
     let (first, last) = (curve[0], curve[curve.len() - 1]);
     let because = format!("{} PEs take {:.1} times the time of {}", last.0, last.1 / first.1, first.0);
     Ok(Evidence {
-        place: format!("2 to {}", Between::Memory.place(lab.pes)),
+        place: Between::Memory.places(lab.pes),
         charts: vec![chart("Barrier", Across::Pes, TIME, vec![solid("mapped memory", curve)])],
         values: Vec::new(),
         verdict: verdict(&[is_rising], because),
@@ -283,7 +283,7 @@ pub fn fetch_add_measured(lab: &Lab) -> Result<Evidence> {
     for pes in doublings(2, lab.pes) {
         curve.extend(contended(&lab.perf(Between::Memory, pes, &["contention"])?));
     }
-    fetch_add(curve, format!("2 to {}", Between::Memory.place(lab.pes)))
+    fetch_add(curve, Between::Memory.places(lab.pes))
 }
 
 fn fetch_add(curve: Vec<(f64, f64)>, place: String) -> Result<Evidence> {
