@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// The effect of an error of a call on an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handler {
+    /// None was set: the job ends, unless another handler takes the error (`error::handler_of`).
+    First,
     /// The job ends.
     Fatal,
     /// The processes of the communicator end; as nothing can go on without them, the job.
@@ -54,7 +56,7 @@ impl Handler {
     pub fn handle(self, on: On, code: c_int, text: &str) -> c_int {
         let mut code = code;
         match self {
-            Handler::Fatal | Handler::Abort => library::abort(code, text),
+            Handler::First | Handler::Fatal | Handler::Abort => library::abort(code, text),
             Handler::Return => code,
             Handler::Function(_, address) => {
                 // SAFETY: the program has passed a function of the type that belongs to the object's.
@@ -105,7 +107,7 @@ impl Handler {
     /// A handle of this handler.
     pub fn handle_of(self) -> Result<MPI_Errhandler> {
         match self {
-            Handler::Fatal => Ok(MPI_ERRORS_ARE_FATAL),
+            Handler::First | Handler::Fatal => Ok(MPI_ERRORS_ARE_FATAL),
             Handler::Abort => Ok(MPI_ERRORS_ABORT),
             Handler::Return => Ok(MPI_ERRORS_RETURN),
             Handler::Function(takes, function) => shared_handle(takes, function),

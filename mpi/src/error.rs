@@ -163,10 +163,12 @@ pub fn raise(call: &str, error: Error, arguments: &[Option<On>]) -> c_int {
     handler.handle(on, code, &text)
 }
 
-/// The handler for errors of an object. Those of no object, or of one that does not exist, go to the handler
+/// The handler for errors of an object. Errors of no object, or of one that does not exist, go to the handler
 /// of `MPI_COMM_SELF`; if the program has set none there, to that of `MPI_COMM_WORLD`, as until MPI 3.1.
+/// The same two take the errors of a communicator that was made before the program has set any handler, so
+/// that a program need not begin with it.
 fn handler_of(on: Option<On>) -> (On, Handler) {
-    let of_object = on.and_then(|on| {
+    let own = on.and_then(|on| {
         let handler = match on {
             On::Comm(comm) => comm::handler(comm),
             On::Win(win) => win::handler(win),
@@ -175,10 +177,16 @@ fn handler_of(on: Option<On>) -> (On, Handler) {
         };
         Some((on, handler?))
     });
-    of_object.unwrap_or_else(|| {
+    let general = || {
         let handlers = [MPI_COMM_SELF, MPI_COMM_WORLD].map(|comm| (On::Comm(comm), comm::handler(comm)));
-        let is_set = |handler: &Handler| *handler != library::first_handler();
-        let mut set = handlers.into_iter().filter_map(|(on, handler)| Some((on, handler.filter(is_set)?)));
-        set.next().unwrap_or_else(|| (On::Comm(MPI_COMM_SELF), library::first_handler()))
-    })
+        let set = handlers.into_iter().filter_map(|(on, handler)| Some((on, handler?)));
+        set.into_iter().find(|(_, handler)| *handler != Handler::First)
+    };
+    match own {
+        None => general().unwrap_or((On::Comm(MPI_COMM_SELF), library::first_handler())),
+        Some((On::Comm(comm), Handler::First)) if !matches!(comm, MPI_COMM_WORLD | MPI_COMM_SELF) => {
+            (On::Comm(comm), general().map_or(Handler::First, |(_, handler)| handler))
+        }
+        Some(own) => own,
+    }
 }

@@ -130,7 +130,7 @@ pub fn is_finalized() -> bool {
 
 /// The handler of errors before any object exists.
 pub fn first_handler() -> Handler {
-    Handler::Fatal
+    Handler::First
 }
 
 /// Ends the job because of an error.

@@ -71,7 +71,7 @@ impl Comm {
             group,
             remote,
             members: Arc::new(members),
-            errhandler: HandlerCell::new(Handler::Fatal),
+            errhandler: HandlerCell::new(Handler::First),
             attributes: Attributes::default(),
             hints: Hints::default(),
             attached: Place::default(),

@@ -27,6 +27,8 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     WORKS(MPI_Comm_get_errhandler(MPI_COMM_WORLD, &found));
     HOLDS(found == MPI_ERRORS_ARE_FATAL);
+    MPI_Comm early;
+    MPI_Comm_dup(MPI_COMM_WORLD, &early);
     /* Errors of no object: those of the world's handler until MPI 3.1, of that of MPI_COMM_SELF since then. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     GIVES(MPI_ERR_INFO, MPI_Info_get_nkeys(MPI_INFO_NULL, &n));
@@ -44,6 +46,12 @@ int main(int argc, char **argv) {
     EQUAL("calls of the handler", 1, calls);
     EQUAL("its code", MPI_ERR_OTHER, last_code);
     HOLDS(last_comm == MPI_COMM_WORLD);
+    /* A communicator from before any handler was set. */
+    GIVES(MPI_ERR_RANK, MPI_Send(&n, 1, MPI_INT, -17, 0, early));
+    WORKS(MPI_Comm_get_errhandler(early, &found));
+    HOLDS(found == MPI_ERRORS_ARE_FATAL);
+    MPI_Comm_free(&early);
+    EQUAL("calls of the handler", 1, calls);
     /* The handler lives on in the communicator, and duplicates have it. */
     WORKS(MPI_Errhandler_free(&comm_handler));
     MPI_Comm copy;
