@@ -137,7 +137,8 @@ pub unsafe fn group_translate_ranks(
     ranks2: *mut c_int,
 ) -> Result {
     let (one, two) = (find(group1)?, find(group2)?);
-    ensure!(n >= 0, MPI_ERR_ARG, "n is {n}, which is negative");
+    check_array("ranks1", n, ranks1)?;
+    check_array("ranks2", n, ranks2)?;
     for i in 0..n as usize {
         // SAFETY: the caller's arrays have n elements.
         let rank = unsafe { ranks1.add(i).read() };
@@ -151,6 +152,13 @@ pub unsafe fn group_translate_ranks(
         // SAFETY: as above.
         unsafe { ranks2.add(i).write(translated) };
     }
+    Ok(())
+}
+
+/// Checks an array of n elements.
+fn check_array<T>(name: &str, n: c_int, place: *const T) -> Result {
+    ensure!(n >= 0, MPI_ERR_ARG, "n is {n}, which is negative");
+    ensure!(n == 0 || !place.is_null(), MPI_ERR_ARG, "n is {n}, and {name} is null");
     Ok(())
 }
 
@@ -193,7 +201,7 @@ pub unsafe fn group_difference(group1: MPI_Group, group2: MPI_Group, newgroup: *
 
 /// The ranks of an array, each of which the group has, no one twice.
 unsafe fn ranks_of(group: &Group, n: c_int, ranks: *const c_int) -> Result<Vec<usize>> {
-    ensure!(n >= 0, MPI_ERR_ARG, "n is {n}, which is negative");
+    check_array("ranks", n, ranks)?;
     // SAFETY: the caller's array has n elements.
     let ranks = (0..n as usize).map(|i| unsafe { ranks.add(i).read() }).collect::<Vec<_>>();
     checked_ranks(group, &ranks)
@@ -245,7 +253,7 @@ pub unsafe fn group_excl(
 
 /// The ranks of triples of first rank, last rank and stride.
 unsafe fn ranks_of_ranges(group: &Group, n: c_int, ranges: *mut [c_int; 3]) -> Result<Vec<usize>> {
-    ensure!(n >= 0, MPI_ERR_ARG, "n is {n}, which is negative");
+    check_array("ranges", n, ranges)?;
     let mut ranks = Vec::new();
     for i in 0..n as usize {
         // SAFETY: the caller's array has n triples.
@@ -253,8 +261,10 @@ unsafe fn ranks_of_ranges(group: &Group, n: c_int, ranges: *mut [c_int; 3]) -> R
         ensure!(stride != 0, MPI_ERR_ARG, "the stride of range {i} is 0");
         let mut rank = first;
         while if stride > 0 { rank <= last } else { rank >= last } {
+            ensure!(group.pe(rank).is_some(), MPI_ERR_RANK, "{}", no_rank(rank, group.len()).text());
             ranks.push(rank);
-            rank += stride;
+            let Some(next) = rank.checked_add(stride) else { break };
+            rank = next;
         }
     }
     checked_ranks(group, &ranks)
