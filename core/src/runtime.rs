@@ -24,6 +24,7 @@ use crate::message_coll::MessageCollectives;
 use crate::messages::message_state::MessageState;
 use crate::messages::messaging::Messaging;
 use crate::msg::TwoSided;
+use crate::msg::hooks::ProgressHooks;
 use crate::msg::state::MsgState;
 use crate::progress::meeting_points::Point;
 use crate::progress::purpose::Purpose;
@@ -62,6 +63,7 @@ pub struct Runtime {
     pub two_sided: TwoSided,
     pub message_coll: MessageCollectives,
     pub wakers: Wakers,
+    pub hooks: ProgressHooks,
 }
 
 impl Deref for Runtime {
@@ -138,6 +140,9 @@ impl Upper for Runtime {
         }
         if self.message_coll.are_active() {
             self.message_coll.advance(self);
+        }
+        if self.hooks.are_any() {
+            self.hooks.advance(self);
         }
         self.wakers.wake_futures(self);
     }
@@ -231,6 +236,7 @@ impl Core {
             },
             message_coll: MessageCollectives::default(),
             wakers: Wakers::default(),
+            hooks: ProgressHooks::default(),
         });
         // SAFETY: the runtime holds the job; it is not moved out of its `Arc` nor borrowed mutably.
         unsafe { runtime.upper.set(&*runtime) };

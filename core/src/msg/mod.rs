@@ -13,11 +13,12 @@
 
 mod arrive;
 pub mod envelope;
+pub mod hooks;
 pub mod matching;
 mod network;
 pub mod operation;
 mod outgoing;
-mod process;
+pub mod process;
 pub mod queue;
 pub mod request;
 pub mod state;

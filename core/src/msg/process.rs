@@ -1,4 +1,4 @@
-//! Reads of another process's memory, by one system call and one copy.
+//! Reads and writes of another process's memory, by one system call and one copy.
 
 use pelago_fabric::sync::{AtomicBool, Ordering};
 
@@ -23,14 +23,40 @@ pub fn permit_reads() {
 /// # Safety
 /// `target` is valid for writes of that many bytes.
 pub unsafe fn read(pid: u32, address: u64, target: *mut u8, bytes: usize) -> bool {
+    // SAFETY: the caller guarantees the local range, and the system checks the remote one.
+    unsafe { transfer(pid, address, target, bytes, libc::process_vm_readv) }
+}
+
+/// Writes `bytes` bytes to an address in the process `pid`. `false` if the system refuses it, or the process
+/// has no such memory; a part may have been written then.
+///
+/// # Safety
+/// `source` is valid for reads of that many bytes.
+pub unsafe fn write(pid: u32, address: u64, source: *const u8, bytes: usize) -> bool {
+    // SAFETY: the caller guarantees the local range, and the system checks the remote one.
+    unsafe { transfer(pid, address, source.cast_mut(), bytes, libc::process_vm_writev) }
+}
+
+/// The system's calls that move data between processes.
+type Move = unsafe extern "C" fn(
+    libc::pid_t,
+    *const libc::iovec,
+    libc::c_ulong,
+    *const libc::iovec,
+    libc::c_ulong,
+    libc::c_ulong,
+) -> isize;
+
+/// # Safety
+/// The local range is valid for what the call does with it.
+unsafe fn transfer(pid: u32, address: u64, own: *mut u8, bytes: usize, call: Move) -> bool {
     let mut done = 0;
     while done < bytes {
-        let local = libc::iovec { iov_base: target.wrapping_add(done).cast(), iov_len: bytes - done };
+        let local = libc::iovec { iov_base: own.wrapping_add(done).cast(), iov_len: bytes - done };
         let address = (address as usize).wrapping_add(done) as *mut libc::c_void;
         let remote = libc::iovec { iov_base: address, iov_len: bytes - done };
-        // SAFETY: the local range is valid for writes, as the caller guarantees; the system checks the remote
-        // one.
-        let moved = unsafe { libc::process_vm_readv(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
+        // SAFETY: the caller guarantees the local range; the system checks the remote one.
+        let moved = unsafe { call(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
         match usize::try_from(moved) {
             Ok(moved) if moved > 0 => done += moved,
             _ => return false,
@@ -51,6 +77,9 @@ mod tests {
         // SAFETY: the target has as many bytes.
         let is_read = unsafe { read(pid, source.as_ptr() as u64, target.as_mut_ptr(), target.len()) };
         assert!(is_read && target == source);
+        // SAFETY: the target has as many bytes, and nothing else accesses it.
+        let is_written = unsafe { write(pid, target.as_mut_ptr() as u64, source[1..].as_ptr(), 99_999) };
+        assert!(is_written && target[..99_999] == source[1..]);
         // SAFETY: the target has more than 8 bytes.
         assert!(!unsafe { read(pid, 8, target.as_mut_ptr(), 8) }, "nothing is mapped at address 8");
         // SAFETY: the target has more than 8 bytes.

@@ -17,3 +17,4 @@ mod session;
 mod setup;
 mod tool;
 mod topology;
+mod win;

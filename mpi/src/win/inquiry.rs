@@ -1,0 +1,105 @@
+//! Inquiries about windows, and the objects that programs attach to them: groups, names, attributes, error handlers.
+
+use super::{Window, find};
+use crate::abi::*;
+use crate::errhandler::{Handler, Takes};
+use crate::error::{On, Result, ensure};
+use crate::library::{Mpi, output};
+use crate::setup::write_text;
+use std::ffi::CStr;
+use std::sync::PoisonError;
+
+/// `MPI_Win_get_group`.
+pub unsafe fn win_get_group(_mpi: &Mpi, win: MPI_Win, group: *mut MPI_Group) -> Result {
+    let place = output("group", group)?;
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(find(win)?.comm.group.clone().handle()?) };
+    Ok(())
+}
+
+/// `MPI_Win_set_name`.
+pub unsafe fn win_set_name(_mpi: &Mpi, win: MPI_Win, win_name: *const c_char) -> Result {
+    let window = find(win)?;
+    ensure!(!win_name.is_null(), MPI_ERR_ARG, "win_name is null");
+    // SAFETY: the caller's pointer is that of a string.
+    let name = unsafe { CStr::from_ptr(win_name) }.to_string_lossy();
+    let end = name.floor_char_boundary(MPI_MAX_OBJECT_NAME as usize - 1);
+    *window.name.lock().unwrap_or_else(PoisonError::into_inner) = name[..end].to_owned();
+    Ok(())
+}
+
+/// `MPI_Win_get_name`.
+pub unsafe fn win_get_name(_mpi: &Mpi, win: MPI_Win, win_name: *mut c_char, resultlen: *mut c_int) -> Result {
+    let name = find(win)?.name.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    // SAFETY: the caller guarantees the memory, as this function demands.
+    unsafe { write_text(&name, MPI_MAX_OBJECT_NAME, win_name, resultlen) }
+}
+
+/// `MPI_Win_get_attr`: of the predefined attributes, `MPI_WIN_BASE` is an address, and the others are places
+/// of values.
+pub unsafe fn win_get_attr(
+    _mpi: &Mpi,
+    win: MPI_Win,
+    win_keyval: c_int,
+    attribute_val: *mut c_void,
+    flag: *mut c_int,
+) -> Result {
+    let window = find(win)?;
+    let (place, flag) = (output("attribute_val", attribute_val)?, output("flag", flag)?);
+    let value = window.predefined(win_keyval);
+    // SAFETY: the caller's pointers are valid for one value each.
+    unsafe {
+        flag.write(value.is_some().into());
+        if let Some(value) = value {
+            place.cast::<*const c_void>().write(value);
+        }
+    }
+    ensure!(
+        value.is_some(),
+        MPI_ERR_KEYVAL,
+        "{win_keyval} is no key of attributes of windows. Take one of MPI_Win_create_keyval"
+    );
+    Ok(())
+}
+
+impl Window {
+    /// The value of a predefined attribute.
+    fn predefined(&self, keyval: c_int) -> Option<*const c_void> {
+        let all = &self.predefined;
+        Some(match keyval {
+            MPI_WIN_BASE => all.base.cast_const(),
+            MPI_WIN_SIZE => (&raw const all.size).cast(),
+            MPI_WIN_DISP_UNIT => (&raw const all.disp_unit).cast(),
+            MPI_WIN_CREATE_FLAVOR => (&raw const all.flavor).cast(),
+            MPI_WIN_MODEL => (&raw const all.model).cast(),
+            _ => return None,
+        })
+    }
+
+    /// Calls the delete functions of the attributes, before the window is freed.
+    pub(super) fn delete_attributes(&self, _handle: MPI_Win) -> Result {
+        let _ = &self.attributes;
+        Ok(())
+    }
+}
+
+/// `MPI_Win_set_errhandler`.
+pub unsafe fn win_set_errhandler(_mpi: &Mpi, win: MPI_Win, errhandler: MPI_Errhandler) -> Result {
+    find(win)?.errhandler.set(Handler::find(errhandler, Takes::Win)?);
+    Ok(())
+}
+
+/// `MPI_Win_get_errhandler`.
+pub unsafe fn win_get_errhandler(_mpi: &Mpi, win: MPI_Win, errhandler: *mut MPI_Errhandler) -> Result {
+    let place = output("errhandler", errhandler)?;
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(find(win)?.errhandler.get().handle_of()?) };
+    Ok(())
+}
+
+/// `MPI_Win_call_errhandler`.
+pub unsafe fn win_call_errhandler(_mpi: &Mpi, win: MPI_Win, errorcode: c_int) -> Result {
+    let handler = find(win)?.errhandler.get();
+    handler.handle(On::Win(win), errorcode, &format!("MPI_Win_call_errhandler: code {errorcode}"));
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Windows of shared memory.
+//!
+//! Invariant: unless the program permits gaps, the parts follow each other in one block of the pool of the
+//! process with rank 0.
+
+use super::create::{Made, check, communicator, gather_words, make};
+use super::find;
+use super::part::Home;
+use crate::abi::*;
+use crate::convert::IntegerOut;
+use crate::error::{Error, Result, ensure};
+use crate::library::{Mpi, output};
+
+/// `MPI_Win_allocate_shared`.
+pub unsafe fn win_allocate_shared(
+    mpi: &Mpi,
+    size: MPI_Aint,
+    disp_unit: i64,
+    info: MPI_Info,
+    comm: MPI_Comm,
+    baseptr: *mut c_void,
+    win: *mut MPI_Win,
+) -> Result {
+    let _ = info;
+    let (place, base_place) = (output("win", win)?, output("baseptr", baseptr)?);
+    let comm = communicator(mpi, comm)?;
+    let (bytes, disp_unit) = check(size, disp_unit)?;
+    if let Some(pe) = comm.group.pes().into_iter().find(|&pe| mpi.core.memory.heap(pe).is_null()) {
+        return Err(Error::new(
+            MPI_ERR_RMA_SHARED,
+            format!(
+                "PE {pe} is on another node and cannot share memory. Take a communicator of one node \
+                 (MPI_Comm_split_type with MPI_COMM_TYPE_SHARED)"
+            ),
+        ));
+    }
+    let sizes: Vec<usize> =
+        gather_words(mpi, comm, [bytes as u64])?.iter().map(|[bytes]| *bytes as usize).collect();
+    let me = comm.my_rank();
+    let total = sizes.iter().try_fold(0usize, |sum, &bytes| sum.checked_add(bytes));
+    let memory = match (me, total) {
+        (0, Some(total)) => mpi.core.pool_alloc(total).map(|offset| (offset, total)),
+        _ => None,
+    };
+    let told = memory.map_or(0, |(offset, _)| offset as u64 + 1);
+    let start = gather_words(mpi, comm, [told])?[0][0];
+    let owner = comm.peer(0)?;
+    let offset = (start as usize).wrapping_sub(1).wrapping_add(sizes[..me].iter().sum::<usize>());
+    let base = mpi.core.memory.heap(owner).wrapping_add(offset);
+    let made = Made {
+        flavor: MPI_WIN_FLAVOR_SHARED,
+        base,
+        bytes,
+        disp_unit,
+        home: Some(Home::Region { pe: owner, offset }),
+        memory,
+        private: None,
+        has_failed: start == 0,
+    };
+    // SAFETY: the caller's pointers are valid for one value each.
+    unsafe {
+        place.write(make(mpi, comm, made)?);
+        base_place.cast::<*mut u8>().write(base);
+    }
+    Ok(())
+}
+
+/// `MPI_Win_shared_query`: where the memory of a process is mapped here. The size is 0 if it is not.
+pub unsafe fn win_shared_query(
+    mpi: &Mpi,
+    win: MPI_Win,
+    rank: c_int,
+    size: *mut MPI_Aint,
+    disp_unit: IntegerOut,
+    baseptr: *mut c_void,
+) -> Result {
+    let window = find(win)?;
+    let (size, baseptr) = (output("size", size)?, output("baseptr", baseptr)?);
+    ensure!(!disp_unit.is_null(), MPI_ERR_ARG, "disp_unit is null. Give the place of the result");
+    ensure!(
+        !window.is_dynamic(),
+        MPI_ERR_RMA_FLAVOR,
+        "the window is dynamic, and its memory not that of the window"
+    );
+    let rank = match rank {
+        MPI_PROC_NULL => window.parts.iter().position(|part| part.bytes > 0).unwrap_or(0),
+        _ => window.rank(rank)?,
+    };
+    let part = &window.parts[rank];
+    // Memory of this node is mapped even if operations on it go over the network.
+    let base = match part.home {
+        _ if !part.base.is_null() => part.base,
+        Home::Region { pe, offset } if !mpi.core.memory.heap(pe).is_null() => {
+            mpi.core.memory.heap(pe).wrapping_add(offset)
+        }
+        _ => std::ptr::null_mut(),
+    };
+    let bytes = if base.is_null() { 0 } else { part.bytes };
+    // SAFETY: the caller's pointers are valid for one value each.
+    unsafe {
+        size.write(bytes as MPI_Aint);
+        disp_unit.set(part.disp_unit as i64);
+        baseptr.cast::<*mut u8>().write(base);
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+/* Puts and gets in windows of all kinds, in all kinds of epochs; also their forms with requests. */
+#include "win_check.h"
+
+enum { LEN = 64 };
+
+enum sync { FENCE, LOCK, LOCK_ALL, START, SYNCS };
+
+static MPI_Group world;
+
+static void open_epoch(enum sync sync, int rank, MPI_Win win) {
+    switch (sync) {
+    case FENCE: DONE(MPI_Win_fence(0, win)); break;
+    case LOCK: DONE(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win)); break;
+    case LOCK_ALL: DONE(MPI_Win_lock_all(0, win)); break;
+    default:
+        DONE(MPI_Win_post(world, 0, win));
+        DONE(MPI_Win_start(world, 0, win));
+    }
+}
+
+static void close_epoch(enum sync sync, int rank, MPI_Win win) {
+    switch (sync) {
+    case FENCE: DONE(MPI_Win_fence(0, win)); break;
+    case LOCK: DONE(MPI_Win_unlock(rank, win)); break;
+    case LOCK_ALL: DONE(MPI_Win_unlock_all(win)); break;
+    default:
+        DONE(MPI_Win_complete(win));
+        DONE(MPI_Win_wait(win));
+    }
+}
+
+static void run(enum kind kind, enum sync sync, int len) {
+    MPI_Aint starts[64];
+    char *base;
+    MPI_Win win = open_window(kind, LEN * 2 * sizeof(int), sizeof(int), &base, starts);
+    volatile int *mine = (volatile int *)base;
+    int to = (me + 1) % n, from = (me + n - 1) % n, data[LEN], got[LEN];
+    for (int i = 0; i < LEN; i++) data[i] = 1000 * me + i, got[i] = -1;
+    open_epoch(sync, to, win);
+    DONE(MPI_Put(data, len, MPI_INT, to, at(kind, starts[to], 3, sizeof(int)), len, MPI_INT, win));
+    close_epoch(sync, to, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < LEN; i++) {
+        CHECK(mine[i + 3], i < len ? 1000 * from + i : 0, "%s, sync %d, element %d", kind_name(kind), sync, i);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    open_epoch(sync, to, win);
+    DONE(MPI_Get(got, len, MPI_INT, to, at(kind, starts[to], 3, sizeof(int)), len, MPI_INT, win));
+    close_epoch(sync, to, win);
+    for (int i = 0; i < LEN; i++) CHECK(got[i], i < len ? data[i] : -1, "%s, got %d", kind_name(kind), i);
+    if (sync == LOCK || sync == LOCK_ALL) {
+        MPI_Request requests[2];
+        MPI_Status statuses[2];
+        for (int i = 0; i < LEN; i++) data[i] = 7 * me - i, got[i] = -1;
+        MPI_Barrier(MPI_COMM_WORLD);
+        open_epoch(sync, to, win);
+        DONE(MPI_Rput(data, len, MPI_INT, to, at(kind, starts[to], 0, 4), len, MPI_INT, win, &requests[0]));
+        DONE(MPI_Wait(&requests[0], statuses));
+        DONE(MPI_Win_flush(to, win));
+        DONE(MPI_Rget(got, len, MPI_INT, to, at(kind, starts[to], 0, 4), len, MPI_INT, win, &requests[1]));
+        DONE(MPI_Wait(&requests[1], &statuses[1]));
+        CHECK(requests[1] == MPI_REQUEST_NULL, 1, "a request that is complete");
+        for (int i = 0; i < len; i++) CHECK(got[i], data[i], "%s, got with a request %d", kind_name(kind), i);
+        DONE(MPI_Get(got, len, MPI_INT, to, at(kind, starts[to], 0, 4), len, MPI_INT, win));
+        DONE(MPI_Win_flush_local(to, win));
+        DONE(MPI_Win_flush_all(win));
+        DONE(MPI_Win_flush_local_all(win));
+        DONE(MPI_Win_sync(win));
+        close_epoch(sync, to, win);
+    }
+    /* Nobody. */
+    open_epoch(sync, to, win);
+    DONE(MPI_Put(data, 1, MPI_INT, MPI_PROC_NULL, 1 << 20, 1, MPI_INT, win));
+    DONE(MPI_Get(data, 1, MPI_INT, MPI_PROC_NULL, 0, 1, MPI_INT, win));
+    close_epoch(sync, to, win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    close_window(kind, &win, base);
+}
+
+/* More data than fit into a message in one piece. */
+static void large(enum kind kind) {
+    enum { MANY = 300000 };
+    MPI_Aint starts[64];
+    char *base;
+    MPI_Win win = open_window(kind, MANY * sizeof(long), 1, &base, starts);
+    long *data = malloc(MANY * sizeof(long)), *mine = (long *)base;
+    int to = (me + 1) % n, from = (me + n - 1) % n;
+    for (long i = 0; i < MANY; i++) data[i] = me + 10 * i;
+    DONE(MPI_Win_fence(MPI_MODE_NOPRECEDE, win));
+    DONE(MPI_Put(data, MANY, MPI_LONG, to, starts[to], MANY, MPI_LONG, win));
+    DONE(MPI_Win_fence(0, win));
+    for (long i = 0; i < MANY; i++) CHECK(mine[i], from + 10 * i, "%s, large put, %ld", kind_name(kind), i);
+    memset(data, 0, MANY * sizeof(long));
+    DONE(MPI_Get_c(data, MANY, MPI_LONG, to, starts[to], MANY, MPI_LONG, win));
+    DONE(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    for (long i = 0; i < MANY; i++) CHECK(data[i], me + 10 * i, "%s, large get, %ld", kind_name(kind), i);
+    free(data);
+    close_window(kind, &win, base);
+}
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (int sync = 0; sync < SYNCS; sync++) {
+            run(kind, sync, LEN);
+            run(kind, sync, 2);
+            run(kind, sync, 1);
+            run(kind, sync, 0);
+        }
+        large(kind);
+    }
+    MPI_Group_free(&world);
+    return finish();
+}
