@@ -27,7 +27,6 @@ api! {
     call MPI_Win_flush_local(rank: c_int, win: MPI_Win) => crate::win::win_flush_local;
     call MPI_Win_flush_local_all(win: MPI_Win) => crate::win::win_flush_local_all;
     call MPI_Win_free(win: *mut MPI_Win) => crate::win::win_free;
-    call MPI_Win_get_attr(win: MPI_Win, win_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int) => crate::win::win_get_attr;
     call MPI_Win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) => crate::win::win_get_errhandler;
     call MPI_Win_get_group(win: MPI_Win, group: *mut MPI_Group) => crate::win::win_get_group;
     call MPI_Win_get_name(win: MPI_Win, win_name: *mut c_char, resultlen: *mut c_int) => crate::win::win_get_name;

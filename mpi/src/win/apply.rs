@@ -5,6 +5,7 @@
 
 use super::arguments::Blocks;
 use super::control::Excluding;
+use super::way::{gather, scatter};
 use crate::abi::*;
 use crate::datatype::{self, Basic};
 use crate::error::{Error, Result, ensure};
@@ -87,11 +88,15 @@ pub fn named(basic: Basic) -> Option<MPI_Datatype> {
         Logical(16) => MPI_LOGICAL16,
         Bytes(1) => MPI_BYTE,
         Bytes(4) => MPI_WCHAR,
+        Float16 => MPI_REAL2,
         Float32 => MPI_FLOAT,
         Float64 => MPI_DOUBLE,
+        Float128 => MPI_REAL16,
         LongDouble => MPI_LONG_DOUBLE,
+        Complex16 => MPI_COMPLEX4,
         Complex32 => MPI_C_FLOAT_COMPLEX,
         Complex64 => MPI_C_DOUBLE_COMPLEX,
+        Complex128 => MPI_COMPLEX32,
         ComplexLongDouble => MPI_C_LONG_DOUBLE_COMPLEX,
         FloatInt => MPI_FLOAT_INT,
         DoubleInt => MPI_DOUBLE_INT,
@@ -161,15 +166,22 @@ impl Update {
         exclude: impl FnOnce() -> Option<Excluding<'a>>,
     ) -> bool {
         let is_atomic = |(offset, _)| self.is_atomic(base.wrapping_add(offset), has_atomics);
-        let guard = if blocks.iter().all(is_atomic) { None } else { exclude() };
-        if guard.is_none() && !blocks.iter().all(is_atomic) {
+        let are_atomic = blocks.iter().all(is_atomic);
+        let guard = if are_atomic { None } else { exclude() };
+        if !are_atomic && guard.is_none() {
             return false;
+        }
+        if self.word.is_none() && blocks.len() > 1 {
+            // An element may have gaps, and so lie in several blocks.
+            // SAFETY: the caller guarantees the memory, and the guard protects it.
+            unsafe { self.apply_apart(base, blocks, (data, old)) };
+            return true;
         }
         let mut done = 0;
         for (offset, bytes) in blocks.iter() {
             let (at, data) = (base.wrapping_add(offset), data.wrapping_add(done));
             let old = if old.is_null() { old } else { old.wrapping_add(done) };
-            // SAFETY: the caller's promise; what is not atomic is protected by the guard.
+            // SAFETY: the caller guarantees the memory; the guard protects the words that are not atomic.
             unsafe {
                 match self.word.filter(|_| self.is_atomic(at, has_atomics)) {
                     Some(word) => self.apply_words(word, at, (data, old), bytes),
@@ -179,6 +191,21 @@ impl Update {
             done += bytes;
         }
         true
+    }
+
+    /// Accumulates to a copy of the blocks in one piece, and writes it back.
+    unsafe fn apply_apart(&self, base: *mut u8, blocks: &Blocks, (data, old): (*const u8, *mut u8)) {
+        let bytes = blocks.bytes();
+        let mut copy = vec![0u64; bytes.div_ceil(8)];
+        let at = copy.as_mut_ptr().cast();
+        // SAFETY: the caller guarantees the memory, and the copy has the bytes of the blocks.
+        unsafe {
+            gather(base, blocks, at);
+            self.apply_here(at, (data, old), bytes);
+            if self.op != MPI_NO_OP {
+                scatter(base, blocks, at);
+            }
+        }
     }
 
     /// Accumulates to one run that no other thread accumulates to.

@@ -33,7 +33,13 @@ impl Buffer {
 
 /// The datatype with a handle. The program does not free it during the call.
 fn static_datatype(_mpi: &Mpi, handle: MPI_Datatype) -> Result<&'static Datatype> {
-    datatype::find(handle)
+    let datatype = datatype::find(handle)?;
+    ensure!(
+        datatype.is_committed(),
+        MPI_ERR_TYPE,
+        "the datatype is not committed. Call MPI_Type_commit first"
+    );
+    Ok(datatype)
 }
 
 /// The place of an operation at its target.
@@ -110,7 +116,8 @@ impl Place {
         Error::new(
             MPI_ERR_RMA_RANGE,
             format!(
-                "{} elements at displacement {} exceed the window of rank {}, which has {} bytes in units of {}",
+                "{} elements at displacement {} exceed the window of rank {}, which has {} bytes in units of \
+                 {}",
                 self.count, self.disp, self.rank, part.bytes, part.disp_unit
             ),
         )
@@ -119,7 +126,8 @@ impl Place {
     #[cold]
     fn detached(&self, part: &Part) -> String {
         format!(
-            "rank {} (PE {}) has not attached all of the {} elements at address {:#x}. Attach the memory first",
+            "rank {} (PE {}) has not attached all of the {} elements at address {:#x}. Attach the memory \
+             first",
             self.rank, part.pe, self.count, self.disp
         )
     }
@@ -131,18 +139,13 @@ fn blocks_of(datatype: &Datatype, count: usize, start: usize) -> Blocks {
     if let Some(first) = datatype.run(count) {
         return Blocks::One(start.wrapping_add_signed(first), bytes);
     }
-    let mut blocks: Vec<(usize, usize)> = Vec::new();
-    for element in 0..count {
-        let at = start.wrapping_add_signed(element as isize * datatype.extent());
-        let first = datatype.run(1).unwrap_or(0);
-        blocks.push((at.wrapping_add_signed(first), datatype.size()));
-    }
-    Blocks::Many(blocks)
+    let place = |(offset, bytes): (isize, usize)| (start.wrapping_add_signed(offset), bytes);
+    Blocks::Many(datatype.blocks(count).map(place).collect())
 }
 
 /// The elementary type of an element that accumulates work on.
 pub fn element_of(datatype: &Datatype) -> Result<Basic> {
-    datatype.basic().ok_or_else(|| {
+    datatype.only_basic().ok_or_else(|| {
         Error::new(MPI_ERR_TYPE, "the datatype is not made of one predefined type, which accumulates require")
     })
 }

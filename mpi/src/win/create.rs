@@ -274,8 +274,8 @@ fn window(
         service,
         handle: AtomicUsize::new(0),
         errhandler: HandlerCell::new(Handler::Fatal),
-        attributes: Attributes::default(),
-        hints: Hints::default(),
+        attributes: Arc::new(Attributes),
+        hints: Hints,
         name: Mutex::default(),
     })
 }

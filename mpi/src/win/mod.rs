@@ -5,13 +5,13 @@
 //!
 //! | the part lies | puts and gets | accumulates |
 //! |---|---|---|
-//! | in symmetric memory that is mapped here, or at this process | loads and stores | the origin's processor |
+//! | in symmetric memory that is mapped here, or here | loads and stores | the origin's processor |
 //! | in private memory of a process of this node | one system call | the origin, by two system calls |
 //! | in symmetric memory of another node | puts and gets of the network | a request to the target |
 //! | in other private memory | a request to the target | a request to the target |
 //!
-//! `MPI_Win_allocate` and `MPI_Win_allocate_shared` take the memory from the pool of a PE, which belongs to its
-//! symmetric region, while the pool has room. `MPI_Win_create` looks whether the memory lies there.
+//! `MPI_Win_allocate` and `MPI_Win_allocate_shared` take the memory from the pool of a PE, which belongs to
+//! its symmetric region, while the pool has room. `MPI_Win_create` looks whether the memory lies there.
 //!
 //! Each process has a *control block* in its pool for each window (`control.rs`): the word of the window's
 //! lock, a spinlock for accumulates, and the memory that is attached to a dynamic window. Lock and unlock
@@ -102,7 +102,7 @@ pub struct Window {
     service: Option<Arc<Service>>,
     handle: AtomicUsize,
     errhandler: HandlerCell,
-    attributes: Attributes,
+    attributes: Arc<Attributes>,
     #[expect(dead_code, reason = "info objects keep their hints here")]
     hints: Hints,
     name: Mutex<String>,
