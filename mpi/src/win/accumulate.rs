@@ -168,6 +168,7 @@ unsafe fn update(
         let (_, room) = result.describe(mpi, "result")?;
         ensure!(room == bytes, MPI_ERR_TYPE, "{}", mismatch("result", room, bytes).text());
     }
+    window.serve(mpi);
     let update = Update::new(op, element_of(layout)?)?;
     let Some((rank, blocks)) = target(mpi, window, &place, bytes)? else { return Ok(None) };
     let packed = match op {
@@ -260,6 +261,7 @@ pub unsafe fn compare_and_swap(
     win: MPI_Win,
 ) -> Result {
     let window = find(win)?;
+    window.serve(mpi);
     let update = Update::swap(datatype)?;
     let place = Place { rank: target_rank, disp: target_disp, count: 1, datatype };
     let bytes = mpi.datatype(datatype)?.size();

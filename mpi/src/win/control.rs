@@ -77,7 +77,8 @@ impl Peer {
         let word = self.word(SPIN)?;
         // SYNC POINT accumulate: acquires the data of the accumulate before.
         let is_taken = word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        is_taken.then_some(Excluding(word))
+        // A lock that was not taken must not be made: dropping it would release that of another process.
+        if is_taken { Some(Excluding(word)) } else { None }
     }
 
     /// Takes the spinlock.

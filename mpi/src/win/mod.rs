@@ -61,6 +61,7 @@ use crate::comm::Comm;
 use crate::errhandler::{Handler, HandlerCell};
 use crate::error::{Error, Result};
 use crate::info::Hints;
+use crate::library::Mpi;
 use crate::table::{Kind, Table};
 use control::Control;
 use epoch::Epoch;
@@ -126,6 +127,15 @@ impl Window {
 
     fn epoch(&self) -> std::sync::MutexGuard<'_, Epoch> {
         self.epoch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes progress, if other processes may have sent requests: a loop of calls that are complete at once
+    /// must serve them.
+    #[inline]
+    fn serve(&self, mpi: &Mpi) {
+        if self.service.is_some() {
+            mpi.core.progress();
+        }
     }
 
     fn is_dynamic(&self) -> bool {

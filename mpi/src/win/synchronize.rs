@@ -219,6 +219,7 @@ pub unsafe fn win_unlock(mpi: &Mpi, rank: c_int, win: MPI_Win) -> Result {
             }
         }
     };
+    window.serve(mpi);
     let part = &window.parts[rank];
     let completed = complete(mpi, window, rank);
     part.is_open.store(false, Ordering::Relaxed);
@@ -262,6 +263,7 @@ pub unsafe fn win_unlock_all(mpi: &Mpi, win: MPI_Win) -> Result {
     let name = window.epoch().access.name();
     let is_held = matches!(window.epoch().access, Access::LockAll(_));
     ensure!(is_held, MPI_ERR_RMA_SYNC, "MPI_Win_unlock_all within {name}. Call MPI_Win_lock_all first");
+    window.serve(mpi);
     let completed = window.complete_all(mpi);
     window.close_access();
     let locks = std::mem::take(&mut window.epoch().locks);
@@ -289,7 +291,7 @@ pub unsafe fn win_flush(mpi: &Mpi, rank: c_int, win: MPI_Win) -> Result {
     if let Some(part) = window.parts.get(rank as usize)
         && window.is_passive.load(Ordering::Relaxed)
         && (part.is_open.load(Ordering::Relaxed) || window.is_open.load(Ordering::Relaxed))
-        && !window.outstanding.is_any()
+        && window.service.is_none()
     {
         mpi.core.quiet();
         return Ok(());
@@ -300,6 +302,7 @@ pub unsafe fn win_flush(mpi: &Mpi, rank: c_int, win: MPI_Win) -> Result {
 #[cold]
 #[inline(never)]
 fn flush_slowly(mpi: &Mpi, window: &Window, rank: c_int) -> Result {
+    window.serve(mpi);
     match locked_rank(window, rank, "MPI_Win_flush")? {
         Some(rank) => complete(mpi, window, rank),
         None => Ok(()),
@@ -326,12 +329,14 @@ pub unsafe fn win_flush_all(mpi: &Mpi, win: MPI_Win) -> Result {
     if !window.is_passive.load(Ordering::Relaxed) {
         return Err(no_flush(window, "MPI_Win_flush_all"));
     }
+    window.serve(mpi);
     window.complete_all(mpi)
 }
 
 /// `MPI_Win_flush_local`.
 pub unsafe fn win_flush_local(mpi: &Mpi, rank: c_int, win: MPI_Win) -> Result {
     let window = find(win)?;
+    window.serve(mpi);
     match locked_rank(window, rank, "MPI_Win_flush_local")? {
         Some(rank) => window.complete_locally(mpi, rank),
         None => Ok(()),

@@ -190,12 +190,13 @@ impl Window {
 
     /// Completes the operations of this process on a target that are not complete when the network is quiet.
     pub fn complete(&self, mpi: &Mpi, rank: usize) -> Result {
-        self.complete_locally(mpi, rank)?;
-        if self.outstanding.asked[rank].swap(false, Ordering::Relaxed) {
-            check(request::flush(mpi, self, rank)?, rank)?;
-        }
+        let arrived = self.complete_locally(mpi, rank);
+        let done = match self.outstanding.asked[rank].swap(false, Ordering::Relaxed) {
+            true => request::flush(mpi, self, rank).and_then(|error| check(error, rank)),
+            false => Ok(()),
+        };
         self.outstanding.settle();
-        Ok(())
+        arrived.and(done)
     }
 
     /// A request of the program for a transfer, or for an operation that is complete.

@@ -46,6 +46,7 @@ static inline int finish(void) {
 }
 
 static inline void begin(int *argc, char ***argv) {
+    setvbuf(stdout, NULL, _IOLBF, 0);
     MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &n);
