@@ -3,6 +3,7 @@
 #define WIN_CHECK_H
 
 #include <mpi.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +20,8 @@ static int failures, me, n;
         }                                                                                            \
     } while (0)
 
-#define DONE(call) CHECK((call), MPI_SUCCESS, #call)
-#define REFUSED(call, class) CHECK((call), (class), #call)
+#define DONE(call) CHECK((call), MPI_SUCCESS, "%s", #call)
+#define REFUSED(call, class) CHECK((call), (class), "%s", #call)
 
 /* Whether all processes of a communicator have one node. */
 static inline int one_node(MPI_Comm comm) {

@@ -43,7 +43,7 @@ static void arguments(void) {
     do {                                                                 \
         int code = (call), flushed = MPI_Win_flush(to, win);             \
         if (kind == DYNAMIC && code == MPI_SUCCESS) code = flushed;      \
-        CHECK(code, MPI_ERR_RMA_RANGE, #call);                           \
+        CHECK(code, MPI_ERR_RMA_RANGE, "%s", #call);                         \
     } while (0)
 
 static void operations(enum kind kind) {

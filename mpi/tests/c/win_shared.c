@@ -1,0 +1,125 @@
+/* Windows of shared memory, and the query of it in windows of other kinds. */
+#include "win_check.h"
+
+static void shared(MPI_Comm comm) {
+    int rank, size, unit, *mine, *other;
+    MPI_Win win;
+    MPI_Aint bytes;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    DONE(MPI_Win_allocate_shared((rank + 1) * sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &mine, &win));
+    char *before = NULL;
+    for (int r = 0; r < size; r++) {
+        DONE(MPI_Win_shared_query(win, r, &bytes, &unit, &other));
+        CHECK(bytes, (r + 1) * (MPI_Aint)sizeof(int), "bytes of rank %d", r);
+        CHECK(unit, sizeof(int), "unit of rank %d", r);
+        if (before) CHECK((char *)other - before, r * (MPI_Aint)sizeof(int), "the part of rank %d follows", r);
+        if (r == rank) CHECK(other == mine, 1, "the own part");
+        before = (char *)other;
+    }
+    DONE(MPI_Win_lock_all(0, win));
+    for (int i = 0; i <= rank; i++) mine[i] = 100 * rank + i;
+    DONE(MPI_Win_sync(win));
+    MPI_Barrier(comm);
+    DONE(MPI_Win_sync(win));
+    for (int r = 0; r < size; r++) {
+        DONE(MPI_Win_shared_query(win, r, &bytes, &unit, &other));
+        for (int i = 0; i <= r; i++) CHECK(other[i], 100 * r + i, "element %d of rank %d", i, r);
+    }
+    MPI_Barrier(comm);
+    DONE(MPI_Win_shared_query(win, (rank + 1) % size, &bytes, &unit, &other));
+    other[0] = -rank;
+    DONE(MPI_Win_sync(win));
+    MPI_Barrier(comm);
+    DONE(MPI_Win_sync(win));
+    CHECK(mine[0], -((rank + size - 1) % size), "a store of another process");
+    int sum = 1;
+    MPI_Barrier(comm);
+    DONE(MPI_Accumulate(&sum, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_SUM, win));
+    DONE(MPI_Win_unlock_all(win));
+    MPI_Barrier(comm);
+    if (rank == 0) CHECK(mine[0], -(size - 1) + size, "accumulates to shared memory");
+    MPI_Barrier(comm);
+    DONE(MPI_Win_free(&win));
+}
+
+/* Only some processes have memory. */
+static void uneven(MPI_Comm comm) {
+    int rank, size, unit;
+    double *mine, *found;
+    MPI_Win win;
+    MPI_Aint bytes;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    int last = size - 1;
+    DONE(MPI_Win_allocate_shared(rank == last ? 80 : 0, sizeof(double), MPI_INFO_NULL, comm, &mine, &win));
+    DONE(MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &found));
+    CHECK(bytes, 80, "bytes of the first process with memory");
+    DONE(MPI_Win_fence(0, win));
+    if (rank == 0) found[3] = 2.5;
+    DONE(MPI_Win_fence(0, win));
+    double got = 0;
+    DONE(MPI_Get(&got, 1, MPI_DOUBLE, last, 3, 1, MPI_DOUBLE, win));
+    DONE(MPI_Win_fence(0, win));
+    CHECK(got * 2, 5, "a store of rank 0 to the memory of the last");
+    DONE(MPI_Win_free(&win));
+    /* Nobody has any. */
+    DONE(MPI_Win_allocate_shared(0, 1, MPI_INFO_NULL, comm, &mine, &win));
+    DONE(MPI_Win_shared_query(win, MPI_PROC_NULL, &bytes, &unit, &found));
+    CHECK(bytes, 0, "bytes of a window without memory");
+    DONE(MPI_Win_free(&win));
+}
+
+static void others(MPI_Comm comm) {
+    int rank, size, unit, *mine, *other, memory[2] = {3, 4};
+    MPI_Win win;
+    MPI_Aint bytes;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    DONE(MPI_Win_allocate(8, 4, MPI_INFO_NULL, comm, &mine, &win));
+    mine[1] = 5 + rank;
+    MPI_Barrier(comm);
+    int next = (rank + 1) % size;
+    DONE(MPI_Win_shared_query(win, next, &bytes, &unit, &other));
+    CHECK(bytes, 8, "bytes of an allocated window of one node");
+    if (bytes == 8) CHECK(other[1], 5 + next, "an element of an allocated window");
+    MPI_Barrier(comm);
+    DONE(MPI_Win_free(&win));
+    DONE(MPI_Win_create(memory, 8, 4, MPI_INFO_NULL, comm, &win));
+    DONE(MPI_Win_shared_query(win, next, &bytes, &unit, &other));
+    CHECK(bytes, next == rank ? 8 : 0, "bytes of private memory");
+    CHECK(other == (next == rank ? memory : NULL), 1, "the address of private memory");
+    DONE(MPI_Win_free(&win));
+    DONE(MPI_Win_create_dynamic(MPI_INFO_NULL, comm, &win));
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    REFUSED(MPI_Win_shared_query(win, 0, &bytes, &unit, &other), MPI_ERR_RMA_FLAVOR);
+    DONE(MPI_Win_free(&win));
+    /* A window on memory that another window has shared. */
+    MPI_Win first;
+    DONE(MPI_Win_allocate_shared(16, 4, MPI_INFO_NULL, comm, &mine, &first));
+    memset(mine, 0, 16);
+    DONE(MPI_Win_create(mine, 16, 4, MPI_INFO_NULL, comm, &win));
+    DONE(MPI_Win_fence(0, win));
+    DONE(MPI_Put(&rank, 1, MPI_INT, next, 3, 1, MPI_INT, win));
+    DONE(MPI_Win_fence(0, win));
+    CHECK(mine[3], (rank + size - 1) % size, "put to memory of another window");
+    DONE(MPI_Win_free(&win));
+    DONE(MPI_Win_free(&first));
+}
+
+int main(int argc, char **argv) {
+    begin(&argc, &argv);
+    MPI_Comm comm;
+    /* The processes of this node, of which `one_node` tells. */
+    if (one_node(MPI_COMM_WORLD)) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    } else {
+        MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm);
+    }
+    shared(comm);
+    uneven(comm);
+    others(comm);
+    MPI_Comm_free(&comm);
+    shared(MPI_COMM_SELF);
+    return finish();
+}
