@@ -21,6 +21,7 @@ mod varying;
 pub use combine::*;
 pub use equal::*;
 pub use neighbour::*;
+pub use prepare::{Prepared, Work};
 pub use varying::*;
 
 use pelago_core::coll::shape::Operation;

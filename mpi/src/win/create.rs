@@ -21,7 +21,7 @@ use crate::library::{Mpi, output};
 use pelago_core::Pe;
 use pelago_core::base::awaited::Awaited;
 use pelago_core::coll::shape::Operation;
-use pelago_core::message_coll::MessageCall;
+use pelago_core::message_coll::{Memory, MessageCall};
 use pelago_core::msg::hooks::ProgressHook;
 use pelago_core::msg::process;
 use pelago_fabric::sync::{AtomicBool, AtomicUsize, Ordering};
@@ -105,11 +105,9 @@ impl Told {
 pub(super) fn gather_words<const N: usize>(mpi: &Mpi, comm: &Comm, words: [u64; N]) -> Result<Vec<[u64; N]>> {
     let mut all = vec![[0u64; N]; comm.len()];
     let (operation, element_bytes) = (Operation::AllGather, size_of_val(&words));
-    let call = MessageCall { operation, root: 0, count: 1, element_bytes, in_place: false };
-    let mut prepared = Prepared::new(Work::Call(call));
-    prepared.memory.source = words.as_ptr().cast();
-    prepared.memory.target = all.as_mut_ptr().cast();
-    prepared.run(mpi, comm)?;
+    let call = MessageCall { operation, root: 0, count: 1, element_bytes, in_place: false, counts: None };
+    let memory = Memory { source: words.as_ptr().cast(), target: all.as_mut_ptr().cast(), combiner: None };
+    Prepared { work: Work::Call(call, memory), ..Prepared::default() }.run(mpi, comm)?;
     Ok(all)
 }
 
@@ -274,8 +272,8 @@ fn window(
         service,
         handle: AtomicUsize::new(0),
         errhandler: HandlerCell::new(Handler::Fatal),
-        attributes: Arc::new(Attributes),
-        hints: Hints,
+        attributes: Arc::new(Attributes::default()),
+        hints: Hints::default(),
         name: Mutex::default(),
     })
 }

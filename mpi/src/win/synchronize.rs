@@ -10,7 +10,7 @@ use crate::error::{Error, Result, ensure};
 use crate::group;
 use crate::library::{Mpi, output};
 use pelago_core::coll::shape::Operation;
-use pelago_core::message_coll::MessageCall;
+use pelago_core::message_coll::{Memory, MessageCall};
 use pelago_fabric::sync::{Ordering, fence};
 
 fn check_assert(assert: c_int, allowed: &[c_int], call: &str) -> Result {
@@ -25,11 +25,18 @@ fn check_assert(assert: c_int, allowed: &[c_int], call: &str) -> Result {
 
 /// A barrier of the processes of the window.
 pub(super) fn barrier(mpi: &Mpi, window: &Window) -> Result {
-    let call =
-        MessageCall { operation: Operation::Barrier, root: 0, count: 0, element_bytes: 1, in_place: false };
+    let call = MessageCall {
+        operation: Operation::Barrier,
+        root: 0,
+        count: 0,
+        element_bytes: 1,
+        in_place: false,
+        counts: None,
+    };
+    let memory = Memory { source: std::ptr::null(), target: std::ptr::null_mut(), combiner: None };
     match window.len() {
         1 => Ok(()),
-        _ => Prepared::new(Work::Call(call)).run(mpi, &window.comm),
+        _ => Prepared { work: Work::Call(call, memory), ..Prepared::default() }.run(mpi, &window.comm),
     }
 }
 

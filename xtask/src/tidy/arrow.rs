@@ -9,7 +9,7 @@ use super::Finding;
 use crate::workspace::Package;
 
 /// The layers from the ground up; crates of one layer do not depend on each other.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 7] = [
     &["pelago-boot", "pelago-fabric", "pelago-schedule", "xtask"],
     &["pelago-fabric-testkit"],
     &["pelago-core", "pelago-derive"],
