@@ -39,7 +39,7 @@ pub const PARTITIONED: u64 = 2;
 pub const BY_GROUP: u64 = 1 << 60;
 pub const BETWEEN: u64 = 1 << 61;
 pub const EVERYONE: u64 = 3 << 60;
-/// What contexts have in common that follow from a string, where communicators are made without a parent.
+/// The bits of contexts that follow from a string, where communicators are made without a parent.
 pub const NO_PARENT: u64 = MPI_CONTEXT | 0xf << 59;
 
 impl Mpi {

@@ -1,9 +1,9 @@
-//! What all members of a communicator tell each other before they make another one.
+//! The words that all members of a communicator tell each other before they make another one.
 //!
 //! Invariant: a member whose arguments are wrong takes part and says so. Then the call fails at all members,
 //! and no one waits for a member that has given up.
 
-use super::Comm;
+use super::{Comm, check_room};
 use crate::abi::*;
 use crate::error::{Error, Result};
 use crate::library::Mpi;
@@ -13,7 +13,7 @@ use pelago_core::message_coll::{
 };
 use std::sync::Arc;
 
-/// What one member tells.
+/// The words of one member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Told {
@@ -21,11 +21,18 @@ pub struct Told {
     error: u64,
     /// A context that it has to give.
     pub context: u64,
-    /// What else the call needs.
+    /// The rest that the call needs.
     pub words: [u64; 2],
 }
 
-/// What all members have told, by rank in their group.
+impl Told {
+    /// The color in the first word.
+    pub fn color(&self) -> c_int {
+        self.words[0] as u32 as c_int
+    }
+}
+
+/// The words of all members, by rank in their group.
 pub struct Agreed {
     pub local: Vec<Told>,
     pub remote: Vec<Told>,
@@ -59,6 +66,7 @@ pub struct Agreement {
 impl Agreement {
     /// That of these words, or of an error.
     pub fn new(mpi: &Mpi, comm: &Comm, mine: Result<[u64; 2]>) -> Agreement {
+        let mine = mine.and_then(|words| check_room().map(|()| words));
         let n = comm.everyone(|pe| mpi.core.node(pe)).len();
         let (told, error) = match mine {
             Ok(words) => (Told { error: 0, context: mpi.new_context(), words }, None),
@@ -87,7 +95,7 @@ impl Agreement {
         pending.ok_or_else(no_algorithm)
     }
 
-    /// What all have told, after the end.
+    /// The words of all, after the end.
     pub fn outcome(self, comm: &Comm) -> Result<Agreed> {
         if let Some(error) = self.error {
             return Err(error);

@@ -1,7 +1,7 @@
 //! Communicators of some of the members of another one, and of groups.
 //!
-//! The context of a new communicator is chosen by its rank 0, from numbers that only this PE gives, and told to
-//! the others in the exchange that the call makes anyway.
+//! The context of a new communicator is chosen by its rank 0, from numbers that only this PE gives, and told
+//! to the others in the exchange that the call makes anyway.
 
 use super::agree::{Agreed, Told, agree};
 use super::link::{Found, Link};
@@ -10,7 +10,7 @@ use crate::abi::*;
 use crate::errhandler::{Handler, Takes};
 use crate::error::{Error, Result, ensure};
 use crate::group::{self, Group};
-use crate::info;
+use crate::info::{self, OF_COMMUNICATORS};
 use crate::library::{BY_GROUP, Mpi, output};
 use pelago_core::Pe;
 use std::ffi::CStr;
@@ -22,13 +22,37 @@ pub fn insert(comm: Comm) -> Result<MPI_Comm> {
     handle.ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many communicators. Free some"))
 }
 
+/// The most communicators of a process at a time.
+const COMMS_MAX: usize = 1 << 17;
+
+/// Fails if there is no room for one more communicator. The members find out before they make one.
+pub fn check_room() -> Result {
+    ensure!(
+        COMMS.len() < COMMS_MAX,
+        MPI_ERR_NO_MEM,
+        "there are {COMMS_MAX} communicators, which is the most that a process can have. Free some"
+    );
+    Ok(())
+}
+
+/// Sets the place of a new communicator to none, in case the call fails.
+///
+/// # Safety
+/// The place is null, or valid for one value.
+pub unsafe fn clear(place: *mut MPI_Comm) {
+    if !place.is_null() {
+        // SAFETY: the caller passes places and arrays that are valid, or null.
+        unsafe { place.write(MPI_COMM_NULL) };
+    }
+}
+
 /// Gives the program a new communicator, or none.
 ///
 /// # Safety
 /// The place is valid for one value.
 pub unsafe fn give(comm: Option<Comm>, place: *mut MPI_Comm) -> Result {
     let handle = comm.map_or(Ok(MPI_COMM_NULL), insert)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     unsafe { place.write(handle) };
     Ok(())
 }
@@ -38,14 +62,10 @@ pub fn part(color: c_int, key: c_int) -> u64 {
     u64::from(color as u32) | u64::from(key as u32) << 32
 }
 
-fn color(told: &Told) -> c_int {
-    told.words[0] as u32 as c_int
-}
-
 /// The members of a part, in the order of their keys, and the context that the first of them gives.
 fn members_of(group: &Group, all: &[Told], part: c_int) -> Option<(Vec<Pe>, u64)> {
     let key = |rank: usize| ((all[rank].words[0] >> 32) as u32 as c_int, rank);
-    let mut ranks: Vec<usize> = (0..all.len()).filter(|&rank| color(&all[rank]) == part).collect();
+    let mut ranks: Vec<usize> = (0..all.len()).filter(|&rank| all[rank].color() == part).collect();
     ranks.sort_unstable_by_key(|&rank| key(rank));
     let context = all[*ranks.first()?].context;
     Some((ranks.iter().filter_map(|&rank| group.pe(rank as c_int)).collect(), context))
@@ -54,7 +74,7 @@ fn members_of(group: &Group, all: &[Told], part: c_int) -> Option<(Vec<Pe>, u64)
 /// The communicator of those members that have told the same color as this one. `None` if it has told none,
 /// or if a group of an inter-communicator would be empty.
 pub fn divide(mpi: &Mpi, comm: &Comm, agreed: &Agreed) -> Option<Comm> {
-    let mine = color(&agreed.local[comm.my_rank()]);
+    let mine = agreed.local[comm.my_rank()].color();
     if mine == MPI_UNDEFINED {
         return None;
     }
@@ -76,6 +96,8 @@ pub unsafe fn comm_split(
     key: c_int,
     newcomm: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(newcomm) };
     let comm = mpi.comm(comm)?;
     let check = || {
         ensure!(
@@ -104,6 +126,8 @@ fn check_members(comm: &Comm, group: &Group) -> Result {
 
 /// `MPI_Comm_create`. Of an inter-communicator, each side gives a group of its own members.
 pub unsafe fn comm_create(mpi: &Mpi, comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(newcomm) };
     let comm = mpi.comm(comm)?;
     let check = || {
         let group = group::find(group)?;
@@ -141,9 +165,9 @@ pub unsafe fn comm_create(mpi: &Mpi, comm: MPI_Comm, group: MPI_Group, newcomm: 
 
 /// As [`divide`], for an inter-communicator whose two groups have told colors that differ.
 fn divide_both(mpi: &Mpi, comm: &Comm, agreed: &Agreed) -> Option<Comm> {
-    let chosen = |all: &[Told]| all.iter().map(color).find(|&color| color != MPI_UNDEFINED);
+    let chosen = |all: &[Told]| all.iter().map(Told::color).find(|&color| color != MPI_UNDEFINED);
     let (local, remote) = (chosen(&agreed.local)?, chosen(&agreed.remote)?);
-    if color(&agreed.local[comm.my_rank()]) == MPI_UNDEFINED {
+    if agreed.local[comm.my_rank()].color() == MPI_UNDEFINED {
         return None;
     }
     let group = |pes: &[Pe]| Group::of(pes, mpi.core.my_pe());
@@ -159,7 +183,8 @@ fn context_of_group(mpi: &Mpi, group: &Group, link: Link, mine: Result) -> Resul
     Ok(link.meet(mpi, (group, 0), mine, found)?.context)
 }
 
-/// `MPI_Comm_create_group`: only the members of the group call it. Threads may do so at once, with other tags.
+/// `MPI_Comm_create_group`: only the members of the group call it. Threads may call it at once with other
+/// tags.
 pub unsafe fn comm_create_group(
     mpi: &Mpi,
     comm: MPI_Comm,
@@ -167,6 +192,8 @@ pub unsafe fn comm_create_group(
     tag: c_int,
     newcomm: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(newcomm) };
     let comm = mpi.comm(comm)?;
     comm.check_intra()?;
     let group = group::find(group)?;
@@ -195,7 +222,7 @@ pub fn check_info(info: MPI_Info) -> Result {
 /// The pointer is null or that of a string.
 pub unsafe fn string_tag<'a>(stringtag: *const c_char) -> Result<&'a [u8]> {
     ensure!(!stringtag.is_null(), MPI_ERR_ARG, "stringtag is null");
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     let tag = unsafe { CStr::from_ptr(stringtag) }.to_bytes();
     let most = MPI_MAX_STRINGTAG_LEN as usize;
     ensure!(tag.len() < most, MPI_ERR_ARG, "stringtag has {} characters; at most {}", tag.len(), most - 1);
@@ -211,8 +238,10 @@ pub unsafe fn comm_create_from_group(
     errhandler: MPI_Errhandler,
     newcomm: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(newcomm) };
     let handler = Handler::find(errhandler, Takes::Comm)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     let made = unsafe { from_group(mpi, group, stringtag, (info, handler), newcomm) };
     made.map_err(|error| error.with_handler(handler))
 }
@@ -225,17 +254,19 @@ unsafe fn from_group(
     newcomm: *mut MPI_Comm,
 ) -> Result {
     let (group, place) = (group::find(group)?, output("newcomm", newcomm)?);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     let tag = unsafe { string_tag(stringtag)? };
     if group.len() == 0 {
         // SAFETY: the caller's pointer is valid for one value.
         return unsafe { give(None, place) };
     }
     ensure!(group.my_rank().is_some(), MPI_ERR_GROUP, "the group does not have this process");
+    check_info(info)?;
     let link = Link::named(tag, &group.pes());
     let context = context_of_group(mpi, &group, link, Ok(()))?;
     let comm = Comm::new(context, (*group).clone(), None, |pe| mpi.core.node(pe));
     comm.errhandler.set(handler);
+    comm.hints.accept(info, &OF_COMMUNICATORS)?;
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { give(Some(comm), place) }
 }

@@ -1,18 +1,19 @@
 //! Duplicates of communicators: the same groups, topology and attributes in another context.
 //!
-//! Invariant: attributes are copied before the members communicate, so that all fail if a copy function fails.
+//! Invariant: attributes are copied before the members communicate, so that all fail if a copy function
+//! fails.
 
 use super::Comm;
 use super::agree::{Agreed, Agreement, agree};
-use super::create::give;
+use super::create::{clear, give};
 use crate::abi::*;
 use crate::attribute::{Attributes, Object};
 use crate::error::{Error, On, Result};
 use crate::info::{Hints, OF_COMMUNICATORS};
-use crate::library::{self, Mpi, output};
+use crate::library::{self, Mpi};
 use crate::request::{self, Active, Collective};
 
-/// What a duplicate has beside the groups, the topology and the error handler.
+/// The things that a duplicate has beside the groups, the topology and the error handler.
 struct Extras {
     /// The communicator that is duplicated.
     from: MPI_Comm,
@@ -48,7 +49,7 @@ fn duplicate(mpi: &Mpi, comm: &Comm, agreed: &Agreed, extras: Extras) -> Comm {
 
 /// `MPI_Comm_dup`.
 pub unsafe fn comm_dup(mpi: &Mpi, comm: MPI_Comm, newcomm: *mut MPI_Comm) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     unsafe { comm_dup_with_info(mpi, comm, MPI_INFO_NULL, newcomm) }
 }
 
@@ -59,15 +60,13 @@ pub unsafe fn comm_dup_with_info(
     info: MPI_Info,
     newcomm: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(newcomm) };
     let comm = mpi.comm(handle)?;
     let (extras, mine) = prepare(handle, comm, info, &[newcomm.is_null()]);
     let agreed = agree(mpi, comm, mine);
     if agreed.is_err() {
         extras.iter().for_each(Extras::give_up);
-        if !newcomm.is_null() {
-            // SAFETY: the caller's pointer is valid for one value.
-            unsafe { newcomm.write(MPI_COMM_NULL) };
-        }
     }
     let made = duplicate(mpi, comm, &agreed?, extras?);
     // SAFETY: the caller's pointer is valid for one value, and was not null.
@@ -99,7 +98,7 @@ pub unsafe fn comm_idup(
     newcomm: *mut MPI_Comm,
     request: *mut MPI_Request,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     unsafe { comm_idup_with_info(mpi, comm, MPI_INFO_NULL, newcomm, request) }
 }
 
@@ -111,6 +110,8 @@ pub unsafe fn comm_idup_with_info(
     newcomm: *mut MPI_Comm,
     request: *mut MPI_Request,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(newcomm) };
     let comm = mpi.share_comm(handle)?;
     let (extras, mine) = prepare(handle, &comm, info, &[newcomm.is_null(), request.is_null()]);
     let mut agreement = Agreement::new(mpi, &comm, mine);
@@ -129,10 +130,7 @@ pub unsafe fn comm_idup_with_info(
         return Err(error);
     }
     let started = request::started(active, On::Comm(handle))?;
-    // SAFETY: the caller's pointers are valid for one value each, and were not null.
-    unsafe {
-        output("newcomm", newcomm)?.write(MPI_COMM_NULL);
-        output("request", request)?.write(started);
-    }
+    // SAFETY: the caller's pointer is valid for one value, and was not null.
+    unsafe { request.write(started) };
     Ok(())
 }

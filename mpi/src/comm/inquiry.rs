@@ -82,7 +82,8 @@ pub unsafe fn comm_set_name(mpi: &Mpi, comm: MPI_Comm, comm_name: *const c_char)
     ensure!(!comm_name.is_null(), MPI_ERR_ARG, "comm_name is null");
     // SAFETY: the caller's pointer is that of a string.
     let name = unsafe { CStr::from_ptr(comm_name) }.to_string_lossy();
-    let end = name.floor_char_boundary(MPI_MAX_OBJECT_NAME as usize - 1);
+    let room = name.len().min(MPI_MAX_OBJECT_NAME as usize - 1);
+    let end = (0..=room).rev().find(|&end| name.is_char_boundary(end)).unwrap_or(0);
     mpi.comm(comm)?.set_name(&name[..end]);
     Ok(())
 }
@@ -98,6 +99,6 @@ pub unsafe fn comm_get_name(
         MPI_COMM_NULL => "MPI_COMM_NULL".to_owned(),
         _ => mpi.comm(comm)?.name(),
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     unsafe { write_text(&name, MPI_MAX_OBJECT_NAME, comm_name, resultlen) }
 }

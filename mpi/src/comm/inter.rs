@@ -2,31 +2,34 @@
 
 use super::Comm;
 use super::agree::agree;
-use super::create::{give, string_tag};
+use super::create::{check_info, check_room, clear, give, string_tag};
 use super::link::{Found, Link};
 use crate::abi::*;
 use crate::errhandler::{Handler, Takes};
-use crate::error::{Error, Result, ensure};
+use crate::error::{Result, ensure};
 use crate::group::{self, Group};
+use crate::info::OF_COMMUNICATORS;
 use crate::library::{BETWEEN, EVERYONE, Mpi, output};
 use pelago_core::Pe;
 use std::sync::Arc;
 
-/// Two groups meet: the context of their inter-communicator, and the remote group. `within` links the members
-/// of the local group; `between` links the leaders, `other` is the leader of the remote group and known to the
-/// local one. A leader that knows the other one always tells it something, so that it does not wait for ever.
+/// Two groups meet: the context of their inter-communicator, and the remote group. `within` links the
+/// members of the local group. The local leader knows `other`: the link to the leader of the remote group,
+/// and its PE. A leader that knows the other one always tells it something, so that it does not wait in vain.
 fn meet(
     mpi: &Mpi,
     (local, leader): (&Group, usize),
     within: Link,
-    (between, other): (Link, Option<Pe>),
+    other: Option<(Link, Pe)>,
     mine: Result,
 ) -> Result<(u64, Group)> {
+    let mine = mine.and_then(|()| check_room());
     let swap = |outcome: Result| {
         let own = outcome.map(|()| Found { context: mpi.new_context(), pes: local.pes() });
-        let theirs = other.map(|pe| between.swap(mpi, pe, &own));
-        let (own, theirs) = (own?, theirs.ok_or_else(|| Error::new(MPI_ERR_RANK, "no remote leader"))??);
-        let context = if mpi.core.my_pe() < other.unwrap_or_default() { own.context } else { theirs.context };
+        let Some((between, pe)) = other else { return own };
+        let theirs = between.swap(mpi, pe, &own);
+        let (own, theirs) = (own?, theirs?);
+        let context = if mpi.core.my_pe() < pe { own.context } else { theirs.context };
         Ok(Found { context, ..theirs })
     };
     let found = within.meet(mpi, (local, leader), mine, swap)?;
@@ -51,7 +54,8 @@ fn leader_of(group: &Group, leader: c_int, name: &str) -> Result<usize> {
     Ok(leader as usize)
 }
 
-/// `MPI_Intercomm_create`. The peer communicator matters at the leaders only, and may be an inter-communicator.
+/// `MPI_Intercomm_create`. The peer communicator matters at the leaders only, and may be an
+/// inter-communicator.
 pub unsafe fn intercomm_create(
     mpi: &Mpi,
     local_comm: MPI_Comm,
@@ -61,23 +65,26 @@ pub unsafe fn intercomm_create(
     tag: c_int,
     newintercomm: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(newintercomm) };
     let local = mpi.share_comm(local_comm)?;
     local.check_intra()?;
     // The same at all members, so that no one is left alone.
     let leader = leader_of(&local.group, local_leader, "local_leader")?;
-    let mut between = (Link::new(local.context, 0), None);
-    let mut check = || {
+    let route = || {
         ensure!(tag >= 0, MPI_ERR_TAG, "tag is {tag}; tags are 0 to {}", c_int::MAX);
-        if local.my_rank() == leader {
-            let peer = mpi.comm(peer_comm)?;
-            let pe = peer.peer(remote_leader)?;
-            ensure!(pe != mpi.core.my_pe(), MPI_ERR_RANK, "remote_leader is the local leader itself");
-            between = (Link::new(peer.context | BETWEEN, tag), Some(pe));
+        if local.my_rank() != leader {
+            return Ok(None);
         }
-        output("newintercomm", newintercomm)?;
-        Ok(())
+        let peer = mpi.comm(peer_comm)?;
+        let pe = peer.peer(remote_leader)?;
+        ensure!(pe != mpi.core.my_pe(), MPI_ERR_RANK, "remote_leader is the local leader itself");
+        Ok(Some((Link::new(peer.context | BETWEEN, tag), pe)))
     };
-    let mine = check();
+    let (place, route) = (output("newintercomm", newintercomm), route());
+    // The other leader is told of an error, where it is known.
+    let between = route.as_ref().ok().copied().flatten();
+    let mine = place.and(route.map(drop));
     let within = Link::new(local.context | EVERYONE, 0);
     let (context, remote) = meet(mpi, (&local.group, leader), within, between, mine)?;
     let made = local.child(mpi, context, local.group.clone(), Some(remote));
@@ -97,14 +104,18 @@ pub unsafe fn intercomm_create_from_groups(
     errhandler: MPI_Errhandler,
     newintercomm: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(newintercomm) };
     let handler = Handler::find(errhandler, Takes::Comm)?;
     let make = || {
         let (local, place) = (group::find(local_group)?, output("newintercomm", newintercomm)?);
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller passes places and arrays that are valid, or null.
         let tag = unsafe { string_tag(stringtag)? };
+        check_info(info)?;
         let made = from_groups(mpi, (local, local_leader), (remote_group, remote_leader), tag)?;
         if let Some(made) = &made {
             made.errhandler.set(handler);
+            made.hints.accept(info, &OF_COMMUNICATORS)?;
         }
         // SAFETY: the caller's pointer is valid for one value.
         unsafe { give(made, place) }
@@ -136,17 +147,21 @@ fn from_groups(
     };
     let mine = check();
     let (within, between) = (Link::named(tag, &local.pes()), Link::named(tag, &[]));
-    let (context, remote) = meet(mpi, (&local, leader), within, (between, other), mine)?;
+    let other = other.map(|pe| (between, pe));
+    let (context, remote) = meet(mpi, (&local, leader), within, other, mine)?;
     Ok(Some(Comm::new(context, (*local).clone(), Some(remote), |pe| mpi.core.node(pe))))
 }
 
-/// `MPI_Intercomm_merge`. If both groups say the same, the one that has the lower PE as its rank 0 comes first.
+/// `MPI_Intercomm_merge`. If both groups say the same, the one that has the lower PE as its rank 0 comes
+/// first.
 pub unsafe fn intercomm_merge(
     mpi: &Mpi,
     intercomm: MPI_Comm,
     high: c_int,
     newintracomm: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(newintracomm) };
     let comm = mpi.comm(intercomm)?;
     let remote = comm.check_inter()?;
     let is_high = u64::from(high != 0);

@@ -15,7 +15,7 @@ pub unsafe fn comm_free(mpi: &Mpi, comm: *mut MPI_Comm) -> Result {
     // SAFETY: the caller's pointer is valid for one value.
     let handle = unsafe { place.read() };
     free(mpi, handle).map_err(|error| error.on(On::Comm(handle)))?;
-    // SAFETY: as above.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     unsafe { place.write(MPI_COMM_NULL) };
     Ok(())
 }
@@ -46,7 +46,7 @@ pub unsafe fn comm_disconnect(mpi: &Mpi, comm: *mut MPI_Comm) -> Result {
         free(mpi, handle)
     };
     leave().map_err(|error| error.on(On::Comm(handle)))?;
-    // SAFETY: as above.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     unsafe { place.write(MPI_COMM_NULL) };
     Ok(())
 }

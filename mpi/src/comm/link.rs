@@ -20,7 +20,7 @@ pub struct Link {
     tag: Tag,
 }
 
-/// What the members of a group have found out together: a context, and other PEs.
+/// The findings of the members of a group: a context, and other PEs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     pub context: u64,

@@ -94,7 +94,7 @@ impl Comm {
             None => Ok(()),
             Some(_) => Err(Error::new(
                 MPI_ERR_COMM,
-                "the communicator is an inter-communicator. Give one of one group: MPI_Intercomm_merge makes it",
+                "the communicator is an inter-communicator. MPI_Intercomm_merge makes one of one group",
             )),
         }
     }

@@ -2,19 +2,23 @@
 
 use super::Comm;
 use super::agree::{Agreed, agree};
-use super::create::{divide, give, part};
+use super::create::{clear, divide, give, part};
 use crate::abi::*;
 use crate::environment::shared_resource;
 use crate::error::{Error, Result};
 use crate::info;
 use crate::library::{Mpi, output};
 
+/// The resource that the members of a node share, and the key for resources, as the standard names them.
+const NODE: &str = "mpi_shared_memory";
+const RESOURCE: &str = "mpi_hw_resource_type";
+
 /// How a member wants to be divided.
 fn color(mpi: &Mpi, comm: &Comm, split_type: c_int, info: MPI_Info) -> Result<c_int> {
     let node = mpi.core.node(mpi.core.my_pe()) as c_int;
     let info = info::given(info)?;
     let by_resource = || {
-        let resource = info.get("mpi_hw_resource_type")?;
+        let resource = info.get(RESOURCE)?;
         shared_resource(mpi.core.node(mpi.core.my_pe()), &resource)
     };
     match split_type {
@@ -44,8 +48,8 @@ fn check_types(agreed: &Agreed) -> Result {
     }
 }
 
-/// `MPI_Comm_split_type`. What processes share here is the memory of their node. The unguided division gives
-/// nothing if all members are on one node, as the parts must be smaller than the whole.
+/// `MPI_Comm_split_type`. The unguided division is that into nodes, and gives nothing if all members are on
+/// one, as the parts must be smaller than the whole.
 pub unsafe fn comm_split_type(
     mpi: &Mpi,
     comm: MPI_Comm,
@@ -54,6 +58,8 @@ pub unsafe fn comm_split_type(
     info: MPI_Info,
     newcomm: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(newcomm) };
     let comm = mpi.comm(comm)?;
     let check = || {
         let color = color(mpi, comm, split_type, info)?;
@@ -64,7 +70,13 @@ pub unsafe fn comm_split_type(
     check_types(&agreed)?;
     let part = divide(mpi, comm, &agreed);
     let is_whole = part.as_ref().is_some_and(|part| part.len() == comm.len());
-    let part = part.filter(|_| split_type != MPI_COMM_TYPE_HW_UNGUIDED || !is_whole);
+    let is_unguided = split_type == MPI_COMM_TYPE_HW_UNGUIDED;
+    let part = part.filter(|_| !is_unguided || !is_whole);
+    if let Some(part) = &part
+        && is_unguided
+    {
+        part.hints.put(RESOURCE, NODE);
+    }
     // SAFETY: the caller's pointer is valid for one value, and was not null.
     unsafe { give(part, newcomm) }
 }

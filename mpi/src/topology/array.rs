@@ -15,7 +15,7 @@ pub fn length(name: &str, n: c_int) -> Result<usize> {
 /// The array is null, or has `n` numbers.
 pub unsafe fn read(name: &str, array: *const c_int, n: usize) -> Result<Vec<c_int>> {
     ensure!(n == 0 || !array.is_null(), MPI_ERR_ARG, "{name} is null. Give an array of {n} numbers");
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     Ok((0..n).map(|i| unsafe { array.add(i).read() }).collect())
 }
 
@@ -27,7 +27,7 @@ pub unsafe fn write(name: &str, array: *mut c_int, numbers: impl ExactSizeIterat
     let n = numbers.len();
     ensure!(n == 0 || !array.is_null(), MPI_ERR_ARG, "{name} is null. Give an array of {n} numbers");
     for (i, number) in numbers.enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller passes places and arrays that are valid, or null.
         unsafe { array.add(i).write(number) };
     }
     Ok(())

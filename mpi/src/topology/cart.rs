@@ -5,7 +5,7 @@
 
 use super::{Topology, array, digest, give_first, other_topology, with_topology};
 use crate::abi::*;
-use crate::comm::{Comm, agree, divide, give, part};
+use crate::comm::{Comm, agree, clear, divide, give, part};
 use crate::error::{Error, Result, ensure};
 use crate::library::{Mpi, output};
 
@@ -96,12 +96,14 @@ pub unsafe fn cart_create(
     _reorder: c_int,
     comm_cart: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(comm_cart) };
     let comm = mpi.comm(comm_old)?;
     let mut cart = Cart::default();
     let mut check = || {
         comm.check_intra()?;
         output("comm_cart", comm_cart)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller passes places and arrays that are valid, or null.
         cart = unsafe { Cart::read(ndims, dims, periods, comm.len())? };
         Ok([0, digest(&cart)])
     };
@@ -206,6 +208,8 @@ pub unsafe fn cart_sub(
     remain_dims: *const c_int,
     newcomm: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(newcomm) };
     let comm = mpi.comm(comm)?;
     let cart = Cart::of(comm)?;
     let mut remain = Vec::new();
@@ -245,7 +249,7 @@ pub unsafe fn cart_map(
 ) -> Result {
     let comm = mpi.comm(comm)?;
     comm.check_intra()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     let n = unsafe { Cart::read(ndims, dims, periods, comm.len())? }.len();
     let rank = if comm.my_rank() < n { comm.my_rank() as c_int } else { MPI_UNDEFINED };
     // SAFETY: the caller's pointer is valid for one value.

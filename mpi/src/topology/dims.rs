@@ -59,9 +59,9 @@ impl Search<'_> {
     }
 }
 
-/// `k` factors of `n` that are as close to each other as possible, the largest first: the difference between the
-/// largest and the smallest is the least; then the smallest is as large as possible, then the second smallest,
-/// and so on.
+/// `k` factors of `n` that are as close to each other as possible, the largest first: the difference between
+/// the largest and the smallest is the least; then the smallest is as large as possible, then the second
+/// smallest, and so on.
 fn balanced(n: u64, k: usize) -> Vec<u64> {
     let mut divisors: Vec<u64> = (1..).take_while(|i| i * i <= n).filter(|&i| n.is_multiple_of(i)).collect();
     let large: Vec<u64> = divisors.iter().rev().map(|small| n / small).collect();
@@ -98,7 +98,7 @@ pub unsafe fn dims_create(_mpi: &Mpi, nnodes: c_int, ndims: c_int, dims: *mut c_
             *dim = found.next().unwrap_or(1) as c_int;
         }
     }
-    // SAFETY: as above.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     unsafe { array::write("dims", dims, all.into_iter()) }
 }
 

@@ -4,7 +4,7 @@
 
 use super::{Topology, array, other_topology, with_topology};
 use crate::abi::*;
-use crate::comm::{Agreed, Comm, agree, exchange_lists, give};
+use crate::comm::{Agreed, Comm, agree, check_info, clear, exchange_lists, give};
 use crate::error::{Error, Result, ensure};
 use crate::library::{Mpi, output};
 
@@ -17,7 +17,7 @@ pub struct DistGraph {
     weights: Option<[Vec<c_int>; 2]>,
 }
 
-/// What a process says about weights: one bit for each statement, so that those of many can be united.
+/// A process says about weights one of these, as bits, so that the statements of many can be united.
 const HAS_WEIGHTS: u64 = 1;
 const HAS_NONE: u64 = 2;
 /// The process has no edges, but has given an array of weights.
@@ -36,7 +36,7 @@ unsafe fn read_weights(name: &str, weights: *const c_int, n: usize) -> Result<(V
         MPI_ERR_ARG,
         "{name} is MPI_WEIGHTS_EMPTY, but there are {n} edges. Give their weights"
     );
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     let all = unsafe { array::read(name, weights, n)? };
     let bad = all.iter().find(|&&weight| weight < 0);
     ensure!(bad.is_none(), MPI_ERR_ARG, "{name} has {}, which is negative", bad.unwrap_or(&0));
@@ -56,7 +56,7 @@ fn has_weights(agreed: &Agreed) -> Result<bool> {
 
 /// Ranks of an array, each of which the communicator has.
 unsafe fn read_ranks(comm: &Comm, name: &str, ranks: *const c_int, n: usize) -> Result<Vec<c_int>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     let ranks = unsafe { array::read(name, ranks, n)? };
     let bad = ranks.iter().find_map(|&rank| comm.peer(rank).err());
     bad.map_or(Ok(ranks), |error| Err(Error::new(error.code(), format!("{name}: {}", error.text()))))
@@ -69,7 +69,7 @@ const TO_DESTINATION: c_int = 1;
 /// Edges that this process contributes: source, destination and weight.
 type Edge = (c_int, c_int, c_int);
 
-/// What is sent to each process about these edges.
+/// The list about these edges for each process.
 fn lists_of(edges: &[Edge], n: usize) -> Vec<Vec<c_int>> {
     let mut lists = vec![Vec::new(); n];
     for &(source, destination, weight) in edges {
@@ -111,7 +111,7 @@ unsafe fn give_graph(
     place: *mut MPI_Comm,
 ) -> Result {
     let made = comm.child(mpi, agreed.context(), comm.group.clone(), None);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     unsafe { give(Some(with_topology(made, Topology::DistGraph(graph))), place) }
 }
 
@@ -128,12 +128,14 @@ pub unsafe fn dist_graph_create(
     _reorder: c_int,
     comm_dist_graph: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(comm_dist_graph) };
     let comm = mpi.comm(comm_old)?;
     let mut edges: Vec<Edge> = Vec::new();
     let mut check = || {
         comm.check_intra()?;
         output("comm_dist_graph", comm_dist_graph)?;
-        crate::comm::check_info(info)?;
+        check_info(info)?;
         let n = array::length("n", n)?;
         // SAFETY: the caller's arrays have as many numbers as the ones before say.
         unsafe {
@@ -174,12 +176,14 @@ pub unsafe fn dist_graph_create_adjacent(
     _reorder: c_int,
     comm_dist_graph: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(comm_dist_graph) };
     let comm = mpi.comm(comm_old)?;
     let (mut graph, mut weights) = (DistGraph::default(), [Vec::new(), Vec::new()]);
     let mut check = || {
         comm.check_intra()?;
         output("comm_dist_graph", comm_dist_graph)?;
-        crate::comm::check_info(info)?;
+        check_info(info)?;
         let (incoming, outgoing) =
             (array::length("indegree", indegree)?, array::length("outdegree", outdegree)?);
         // SAFETY: the caller's arrays have this many numbers.
@@ -265,7 +269,9 @@ mod tests {
                 let into = all.iter().filter(|edge| edge.1 == rank).map(|edge| (edge.0, edge.2));
                 let out = all.iter().filter(|edge| edge.0 == rank).map(|edge| (edge.1, edge.2));
                 let [from, to] = graph.weights.unwrap();
-                let pairs = |ranks: Vec<c_int>, weights: Vec<c_int>| ranks.into_iter().zip(weights).collect::<Vec<_>>();
+                let pairs = |ranks: Vec<c_int>, weights: Vec<c_int>| -> Vec<_> {
+                    ranks.into_iter().zip(weights).collect()
+                };
                 prop_assert_eq!(pairs(graph.sources, from), into.collect::<Vec<_>>());
                 prop_assert_eq!(pairs(graph.destinations, to), out.collect::<Vec<_>>());
             }

@@ -1,10 +1,11 @@
 //! Graphs that every process knows as a whole.
 //!
-//! Invariant: `index` does not decrease, its last number is that of the edges, and every edge leads to a node.
+//! Invariant: `index` does not decrease, its last number is that of the edges, and every edge leads to a
+//! node.
 
 use super::{Topology, array, digest, give_first, other_topology};
 use crate::abi::*;
-use crate::comm::{Comm, agree};
+use crate::comm::{Comm, agree, clear};
 use crate::error::{Result, ensure};
 use crate::library::{Mpi, output};
 
@@ -34,7 +35,7 @@ impl Graph {
             "index is {index:?}; its numbers begin at 0 or above and do not decrease"
         );
         let n_edges = index.last().copied().unwrap_or(0) as usize;
-        // SAFETY: as above.
+        // SAFETY: the caller passes places and arrays that are valid, or null.
         let edges = unsafe { array::read("edges", edges, n_edges)? };
         let bad = edges.iter().find(|&&edge| edge < 0 || edge >= nnodes);
         ensure!(
@@ -65,12 +66,14 @@ pub unsafe fn graph_create(
     _reorder: c_int,
     comm_graph: *mut MPI_Comm,
 ) -> Result {
+    // SAFETY: the caller's pointer is null or valid for one value.
+    unsafe { clear(comm_graph) };
     let comm = mpi.comm(comm_old)?;
     let mut graph = Graph::default();
     let mut check = || {
         comm.check_intra()?;
         output("comm_graph", comm_graph)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller passes places and arrays that are valid, or null.
         graph = unsafe { Graph::read(nnodes, index, edges, comm.len())? };
         Ok([0, digest(&graph)])
     };
@@ -154,7 +157,7 @@ pub unsafe fn graph_map(
 ) -> Result {
     let comm = mpi.comm(comm)?;
     comm.check_intra()?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     let graph = unsafe { Graph::read(nnodes, index, edges, comm.len())? };
     let me = comm.my_rank();
     let rank = if me < graph.index.len() { me as c_int } else { MPI_UNDEFINED };

@@ -81,7 +81,7 @@ unsafe fn give_first(
         let group = Group::of(&comm.group.pes()[..n], mpi.core.my_pe());
         with_topology(comm.child(mpi, agreed.context(), group, None), topology)
     });
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller passes places and arrays that are valid, or null.
     unsafe { give(made, place) }
 }
 

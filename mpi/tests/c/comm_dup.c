@@ -56,6 +56,63 @@ static void freed_early(void) {
     EXPECT("the last number", (rank + 1) % size + 99999, large[1][99999]);
 }
 
+static int deleted;
+
+static int copy(MPI_Comm comm, int keyval, void *state, void *in, void *out, int *flag) {
+    (void)comm, (void)keyval, (void)state;
+    *(void **)out = (char *)in + 1;
+    *flag = 1;
+    return MPI_SUCCESS;
+}
+
+/* Refuses where the value is a secret one. */
+static int refuse(MPI_Comm comm, int keyval, void *state, void *in, void *out, int *flag) {
+    return in == state ? MPI_ERR_OTHER : copy(comm, keyval, state, in, out, flag);
+}
+
+static int delete(MPI_Comm comm, int keyval, void *value, void *state) {
+    (void)comm, (void)keyval, (void)value, (void)state;
+    deleted++;
+    return MPI_SUCCESS;
+}
+
+static int value_of(MPI_Comm comm, int keyval) {
+    void *value = NULL;
+    int flag = 0;
+    OK(MPI_Comm_get_attr(comm, keyval, &value, &flag));
+    return flag ? (int)(size_t)value : -1;
+}
+
+/* Attributes are copied when a duplicate is called for; if one member cannot, all fail. */
+static void attributes(void) {
+    MPI_Comm from, one, two = MPI_COMM_WORLD;
+    MPI_Request request;
+    int keyval, picky, rank = rank_of(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD);
+    OK(MPI_Comm_create_keyval(copy, delete, &keyval, NULL));
+    OK(MPI_Comm_create_keyval(refuse, delete, &picky, (void *)7));
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &from));
+    OK(MPI_Comm_set_attr(from, keyval, (void *)10));
+    OK(MPI_Comm_dup(from, &one));
+    EXPECT("the copied attribute", 11, value_of(one, keyval));
+    OK(MPI_Comm_idup(one, &two, &request));
+    OK(MPI_Comm_set_attr(one, keyval, (void *)50));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    EXPECT("the attribute as it was at the call", 12, value_of(two, keyval));
+    EXPECT("values deleted", 1, deleted);
+    OK(MPI_Comm_free(&two));
+    EXPECT("values deleted", 2, deleted);
+    OK(MPI_Comm_set_errhandler(one, MPI_ERRORS_RETURN));
+    OK(MPI_Comm_set_attr(one, picky, (void *)(size_t)(rank == size - 1 ? 7 : 3)));
+    FAILS(MPI_ERR_OTHER, MPI_Comm_dup(one, &two));
+    EXPECT("no duplicate", 1, two == MPI_COMM_NULL);
+    EXPECT("values deleted", rank == size - 1 ? 3 : 4, deleted);
+    ring(one);
+    OK(MPI_Comm_free(&one));
+    OK(MPI_Comm_free(&from));
+    OK(MPI_Comm_free_keyval(&keyval));
+    OK(MPI_Comm_free_keyval(&picky));
+}
+
 int main(int argc, char **argv) {
     MPI_Comm comm, other, alive[ALIVE];
     int result = -1, length = -1;
@@ -89,6 +146,7 @@ int main(int argc, char **argv) {
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
         OK(MPI_Comm_free(&comm));
     }
+    attributes();
     pending();
     freed_early();
     return finish();

@@ -1,6 +1,21 @@
 /* Division of communicators by color and by what processes share. */
 #include "comm_check.h"
 
+/* Division by a resource that is named: the size of the part, or 0 if there is none. */
+static void guided(int type, const char *key, const char *value, int expected) {
+    MPI_Comm comm;
+    MPI_Info info;
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, key, value));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, type, 0, info, &comm));
+    EXPECT(value, expected, comm == MPI_COMM_NULL ? 0 : size_of(comm));
+    if (comm != MPI_COMM_NULL) {
+        ring(comm);
+        OK(MPI_Comm_free(&comm));
+    }
+    OK(MPI_Info_free(&info));
+}
+
 int main(int argc, char **argv) {
     MPI_Comm comm, part;
     MPI_Init(&argc, &argv);
@@ -48,11 +63,24 @@ int main(int argc, char **argv) {
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &comm));
     EXPECT("parts are smaller than the whole", on_node == size, comm == MPI_COMM_NULL);
     if (comm != MPI_COMM_NULL) {
+        MPI_Info info;
+        char value[MPI_MAX_INFO_VAL + 1];
+        int flag = 0, length = sizeof value;
         EXPECT("the part is the node", on_node, size_of(comm));
+        OK(MPI_Comm_get_info(comm, &info));
+        OK(MPI_Info_get_string(info, "mpi_hw_resource_type", &length, value, &flag));
+        EXPECT("the type of the resource is told", 1, flag && !strcmp(value, "mpi_shared_memory"));
+        OK(MPI_Info_free(&info));
         OK(MPI_Comm_free(&comm));
     }
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, MPI_INFO_NULL, &comm));
     EXPECT("no resource is named", 1, comm == MPI_COMM_NULL);
+    guided(MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "mpi_shared_memory", on_node);
+    guided(MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "the moon", 0);
+    guided(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_hw_resource_type", "mpi_shared_memory", on_node);
+    guided(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://WORLD", size);
+    guided(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://SELF", 1);
+    guided(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "another", 0);
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, rank ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm));
     EXPECT("only rank 0 gets one", rank == 0, comm != MPI_COMM_NULL);
     if (comm != MPI_COMM_NULL)

@@ -4,13 +4,15 @@
 int main(int argc, char **argv) {
     MPI_Comm cart, graph, dist, comm;
     int n, a[4], b[4], c[4], none = MPI_UNDEFINED;
+    /* The compiler must not see that these are no arrays. */
+    int *volatile unweighted = MPI_UNWEIGHTED, *volatile empty = MPI_WEIGHTS_EMPTY;
     MPI_Init(&argc, &argv);
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     int rank = rank_of(MPI_COMM_WORLD), size = size_of(MPI_COMM_WORLD), last = size - 1;
     int dims[2] = {size, 1}, periods[2] = {0, 1}, bad[2] = {size, 0}, large[2] = {size, 2};
     int index[1] = {1}, edges[1] = {0}, outside[1] = {1}, far[1] = {size}, falling[2] = {1, 0}, one[1] = {1};
     OK(MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &cart));
-    OK(MPI_Dist_graph_create(MPI_COMM_WORLD, 0, NULL, NULL, NULL, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &dist));
+    OK(MPI_Dist_graph_create(MPI_COMM_WORLD, 0, NULL, NULL, NULL, unweighted, MPI_INFO_NULL, 0, &dist));
     int *all = calloc(size, sizeof *all);
     OK(MPI_Graph_create(MPI_COMM_WORLD, size, all, NULL, 0, &graph));
 
@@ -55,18 +57,18 @@ int main(int argc, char **argv) {
     FAILS(MPI_ERR_RANK, MPI_Graph_neighbors(graph, -1, 1, a));
 
     n = rank == last;
-    FAILS(MPI_ERR_RANK, MPI_Dist_graph_create(MPI_COMM_WORLD, n, edges, one, far, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
-    FAILS(MPI_ERR_RANK, MPI_Dist_graph_create(MPI_COMM_WORLD, n, &none, one, edges, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
-    FAILS(MPI_ERR_ARG, MPI_Dist_graph_create(MPI_COMM_WORLD, n, edges, one, edges, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &comm));
+    FAILS(MPI_ERR_RANK, MPI_Dist_graph_create(MPI_COMM_WORLD, n, edges, one, far, unweighted, MPI_INFO_NULL, 0, &comm));
+    FAILS(MPI_ERR_RANK, MPI_Dist_graph_create(MPI_COMM_WORLD, n, &none, one, edges, unweighted, MPI_INFO_NULL, 0, &comm));
+    FAILS(MPI_ERR_ARG, MPI_Dist_graph_create(MPI_COMM_WORLD, n, edges, one, edges, empty, MPI_INFO_NULL, 0, &comm));
     FAILS(MPI_ERR_ARG, MPI_Dist_graph_create(MPI_COMM_WORLD, n, edges, one, edges, NULL, MPI_INFO_NULL, 0, &comm));
-    FAILS(MPI_ERR_ARG, MPI_Dist_graph_create(MPI_COMM_WORLD, n, edges, &none, edges, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &comm));
+    FAILS(MPI_ERR_ARG, MPI_Dist_graph_create(MPI_COMM_WORLD, n, edges, &none, edges, unweighted, MPI_INFO_NULL, 0, &comm));
     FAILS(MPI_ERR_ARG, MPI_Dist_graph_create(MPI_COMM_WORLD, n, edges, one, edges, &none, MPI_INFO_NULL, 0, &comm));
     FAILS(MPI_ERR_ARG, MPI_Dist_graph_create(MPI_COMM_WORLD, -1, edges, one, edges, one, MPI_INFO_NULL, 0, &comm));
-    FAILS(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, edges, MPI_UNWEIGHTED, 1, edges, one, MPI_INFO_NULL, 0, &comm));
+    FAILS(MPI_ERR_ARG, MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, edges, unweighted, 1, edges, one, MPI_INFO_NULL, 0, &comm));
     FAILS(MPI_ERR_RANK, MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, edges, one, 1, far, one, MPI_INFO_NULL, 0, &comm));
     FAILS(MPI_ERR_ARG, MPI_Dist_graph_neighbors(dist, -1, a, a, 0, b, b));
     if (size > 1) {
-        int *weights = rank == last ? one : MPI_UNWEIGHTED;
+        int *weights = rank == last ? one : unweighted;
         FAILS(MPI_ERR_ARG, MPI_Dist_graph_create(MPI_COMM_WORLD, 1, edges, one, edges, weights, MPI_INFO_NULL, 0, &comm));
     }
     free(all);
