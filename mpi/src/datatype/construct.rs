@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// # Safety
 /// The place is valid for one value.
 pub(super) unsafe fn give(newtype: *mut MPI_Datatype, shape: Shape, contents: Contents) -> Result {
-    let handle = Datatype::new(shape, contents).handle()?;
+    let handle = Arc::new(Datatype::new(shape, contents)).handle()?;
     // SAFETY: the caller promises what this function requires.
     unsafe { newtype.write(handle) };
     Ok(())
@@ -279,9 +279,9 @@ pub unsafe fn type_create_resized(
 pub unsafe fn type_dup(_mpi: &Mpi, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> Result {
     let (place, old) = (output("newtype", newtype)?, share(oldtype)?);
     let contents = Arguments::new(false).of(MPI_COMBINER_DUP, vec![Arc::clone(&old)]);
-    let new = old.duplicate(Some(Arc::new(contents)));
+    let new = Arc::new(old.duplicate(Some(Arc::new(contents))));
     old.attributes.copy_to(Object::Type(oldtype), &new.attributes)?;
-    let handle = new.handle()?;
+    let handle = new.handle().inspect_err(|_| new.attributes.give_up(Object::Type(oldtype)))?;
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { place.write(handle) };
     Ok(())

@@ -199,7 +199,7 @@ unsafe fn put_types(contents: &Contents, room: i64, array: *mut MPI_Datatype) ->
     for (i, datatype) in contents.types.iter().enumerate() {
         let handle = match datatype.predefined.get() {
             Some(&handle) => handle,
-            None => datatype.duplicate(datatype.contents.clone()).handle()?,
+            None => Arc::new(datatype.duplicate(datatype.contents.clone())).handle()?,
         };
         // SAFETY: the caller's array has room for them.
         unsafe { array.add(i).write(handle) };

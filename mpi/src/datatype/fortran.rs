@@ -5,7 +5,7 @@
 
 use super::contents::Arguments;
 use super::named::Named;
-use super::{DERIVED, Datatype, find};
+use super::{DERIVED, find};
 use crate::abi::*;
 use crate::error::{Error, Result, ensure};
 use crate::library::{Mpi, output};
@@ -42,9 +42,9 @@ fn parameterised(twin: MPI_Datatype, combiner: c_int, numbers: &[c_int]) -> Resu
         arguments.integer(number);
     }
     let contents = Arc::new(arguments.of(combiner, Vec::new()));
-    let datatype: Datatype = find(twin)?.duplicate(Some(contents));
+    let datatype = Arc::new(find(twin)?.duplicate(Some(contents)));
     let handle = datatype.handle()?;
-    let _ = find(handle)?.predefined.set(handle);
+    let _ = datatype.predefined.set(handle);
     handles.insert(key, handle);
     Ok(handle)
 }

@@ -287,8 +287,8 @@ impl Datatype {
     }
 
     /// A handle of it.
-    fn handle(self) -> Result<MPI_Datatype> {
-        let handle = DERIVED.insert(Arc::new(self)).map(MPI_Datatype);
+    fn handle(self: &Arc<Datatype>) -> Result<MPI_Datatype> {
+        let handle = DERIVED.insert(Arc::clone(self)).map(MPI_Datatype);
         handle.ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many datatypes. Free some"))
     }
 }
@@ -307,6 +307,35 @@ pub fn find(handle: MPI_Datatype) -> Result<&'static Datatype> {
         false => DERIVED.get(handle.0),
     };
     found.ok_or_else(|| no_datatype(handle))
+}
+
+/// A handle of the library's own, for an operation that uses a datatype again after the program may have freed
+/// it.
+pub struct Retained(MPI_Datatype);
+
+/// Retains the datatype with a handle.
+pub fn retain(handle: MPI_Datatype) -> Result<Retained> {
+    let datatype = share(handle)?;
+    if let Some(&predefined) = datatype.predefined.get() {
+        return Ok(Retained(predefined));
+    }
+    datatype.handle().map(Retained)
+}
+
+impl Retained {
+    /// The handle, which is valid as long as this lives.
+    pub fn handle(&self) -> MPI_Datatype {
+        self.0
+    }
+}
+
+impl Drop for Retained {
+    fn drop(&mut self) {
+        // Those of predefined datatypes are in no table, or stay there.
+        if find(self.0).is_ok_and(|datatype| !datatype.is_predefined()) {
+            DERIVED.remove(self.0.0);
+        }
+    }
 }
 
 /// The attributes of a datatype.

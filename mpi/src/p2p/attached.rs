@@ -10,6 +10,7 @@ use super::send::{Send, address};
 use crate::abi::*;
 use crate::comm::Comm;
 use crate::convert::IntegerOut;
+use crate::datatype;
 use crate::error::{Error, On, Result, ensure};
 use crate::library::{Mpi, output};
 use crate::request::{self, Active, Operation, Outcome};
@@ -205,9 +206,13 @@ pub unsafe fn bsend_init(
     let place = output("request", request)?;
     address(mpi, dest, tag, comm)?;
     bytes_of(count, mpi.datatype(datatype)?)?;
-    let send = Send { buffer, count, datatype, dest, tag, comm, mode: Mode::Buffered };
-    // SAFETY: the caller's promise, for every start.
-    let start = move |mpi: &Mpi| unsafe { send_buffered(mpi, send) }.map(|()| Active::Done(Outcome::EMPTY));
+    let retained = datatype::retain(datatype)?;
+    let start = move |mpi: &Mpi| {
+        let datatype = retained.handle();
+        let send = Send { buffer, count, datatype, dest, tag, comm, mode: Mode::Buffered };
+        // SAFETY: the caller's promise, for every start.
+        unsafe { send_buffered(mpi, send) }.map(|()| Active::Done(Outcome::EMPTY))
+    };
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { place.write(request::persistent(On::Comm(comm), start)?) };
     Ok(())

@@ -206,9 +206,12 @@ pub unsafe fn recv_init(
     let place = output("request", request)?;
     pattern(mpi.comm(comm)?, source, tag)?;
     bytes_of(count, mpi.datatype(datatype)?)?;
-    let receive = Receive { buffer, count, datatype, source, tag, comm };
-    // SAFETY: the caller's promise, for every start.
-    let start = move |mpi: &Mpi| unsafe { receive.start(mpi) };
+    let retained = datatype::retain(datatype)?;
+    let start = move |mpi: &Mpi| {
+        let receive = Receive { buffer, count, datatype: retained.handle(), source, tag, comm };
+        // SAFETY: the caller's promise, for every start.
+        unsafe { receive.start(mpi) }
+    };
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { place.write(request::persistent(On::Comm(comm), start)?) };
     Ok(())

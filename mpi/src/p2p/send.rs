@@ -2,6 +2,7 @@
 
 use super::buffer::outgoing;
 use crate::abi::*;
+use crate::datatype;
 use crate::error::{On, Result, ensure};
 use crate::library::{Mpi, output};
 use crate::request::{self, Active, Message, Outcome};
@@ -87,8 +88,9 @@ impl Send {
     unsafe fn make_persistent(self, mpi: &Mpi, request: *mut MPI_Request) -> Result {
         let place = output("request", request)?;
         self.check(mpi)?;
+        let retained = datatype::retain(self.datatype)?;
         // SAFETY: the caller's promise, for every start.
-        let start = move |mpi: &Mpi| unsafe { self.start(mpi) };
+        let start = move |mpi: &Mpi| unsafe { Send { datatype: retained.handle(), ..self }.start(mpi) };
         // SAFETY: the caller's pointer is valid for one value.
         unsafe { place.write(request::persistent(On::Comm(self.comm), start)?) };
         Ok(())

@@ -74,6 +74,29 @@ static void collectives(void) {
     OK(MPI_Type_free(&type));
 }
 
+/* Persistent requests go on with a datatype that the program has freed, also when its handle is used again. */
+static void persistent(void) {
+    int right = (rank + 1) % size, left = (rank + size - 1) % size, from[6], to[6];
+    MPI_Datatype pairs, other;
+    MPI_Request requests[2];
+    OK(MPI_Type_vector(2, 1, 3, MPI_INT, &pairs));
+    OK(MPI_Type_commit(&pairs));
+    OK(MPI_Recv_init(to, 1, pairs, left, 8, MPI_COMM_WORLD, &requests[0]));
+    OK(MPI_Send_init(from, 1, pairs, right, 8, MPI_COMM_WORLD, &requests[1]));
+    OK(MPI_Type_free(&pairs));
+    OK(MPI_Type_contiguous(6, MPI_DOUBLE, &other));
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 6; i++) from[i] = 100 * rank + 10 * round + i, to[i] = -1;
+        OK(MPI_Startall(2, requests));
+        OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+        for (int i = 0; i < 6; i++)
+            EXPECT("a number", i % 3 == 0 ? 100 * left + 10 * round + i : -1, to[i]);
+    }
+    OK(MPI_Request_free(&requests[0]));
+    OK(MPI_Request_free(&requests[1]));
+    OK(MPI_Type_free(&other));
+}
+
 /* A message that is longer than the room for it is an error, and fills the room. */
 static void truncated(void) {
     MPI_Datatype pairs;
@@ -99,6 +122,7 @@ int main(int argc, char **argv) {
     columns(10);
     columns(1000);
     columns(100000);
+    persistent();
     collectives();
     truncated();
     return end();
