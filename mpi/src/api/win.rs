@@ -29,6 +29,8 @@ api! {
     call MPI_Win_free(win: *mut MPI_Win) => crate::win::win_free;
     call MPI_Win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) => crate::win::win_get_errhandler;
     call MPI_Win_get_group(win: MPI_Win, group: *mut MPI_Group) => crate::win::win_get_group;
+    call MPI_Win_get_info(win: MPI_Win, info_used: *mut MPI_Info) => crate::win::win_get_info;
+    call MPI_Win_set_info(win: MPI_Win, info: MPI_Info) => crate::win::win_set_info;
     call MPI_Win_get_name(win: MPI_Win, win_name: *mut c_char, resultlen: *mut c_int) => crate::win::win_get_name;
     call MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) => crate::win::win_lock;
     call MPI_Win_lock_all(assert: c_int, win: MPI_Win) => crate::win::win_lock_all;

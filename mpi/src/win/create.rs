@@ -5,23 +5,21 @@
 
 use super::control::{BLOCK_BYTES, Control, DYNAMIC_BLOCK_BYTES, Peer};
 use super::epoch::{Access, Epoch};
+use super::inquiry::HINTS;
+use super::meet::{barrier, gather_words};
 use super::part::{Home, Part};
 use super::service::Service;
-use super::synchronize::barrier;
 use super::transfer::Outstanding;
 use super::{Predefined, WINDOWS, Window, find};
 use crate::abi::*;
-use crate::attribute::Attributes;
-use crate::collective::{Prepared, Work};
+use crate::attribute::Object;
 use crate::comm::Comm;
 use crate::errhandler::{Handler, HandlerCell};
 use crate::error::{Error, On, Result, ensure};
-use crate::info::Hints;
+use crate::info::{self, Hints};
 use crate::library::{Mpi, output};
 use pelago_core::Pe;
 use pelago_core::base::awaited::Awaited;
-use pelago_core::coll::shape::Operation;
-use pelago_core::message_coll::{Memory, MessageCall};
 use pelago_core::msg::hooks::ProgressHook;
 use pelago_core::msg::process;
 use pelago_fabric::sync::{AtomicBool, AtomicUsize, Ordering};
@@ -101,16 +99,6 @@ impl Told {
     }
 }
 
-/// Some words of each member of a communicator, by rank.
-pub(super) fn gather_words<const N: usize>(mpi: &Mpi, comm: &Comm, words: [u64; N]) -> Result<Vec<[u64; N]>> {
-    let mut all = vec![[0u64; N]; comm.len()];
-    let (operation, element_bytes) = (Operation::AllGather, size_of_val(&words));
-    let call = MessageCall { operation, root: 0, count: 1, element_bytes, in_place: false, counts: None };
-    let memory = Memory { source: words.as_ptr().cast(), target: all.as_mut_ptr().cast(), combiner: None };
-    Prepared { work: Work::Call(call, memory), ..Prepared::default() }.run(mpi, comm)?;
-    Ok(all)
-}
-
 /// The constituents of a window at this process.
 pub(super) struct Made {
     pub flavor: c_int,
@@ -123,6 +111,8 @@ pub(super) struct Made {
     pub memory: Option<(usize, usize)>,
     pub private: Option<Private>,
     pub has_failed: bool,
+    /// The hints that the program gives.
+    pub info: MPI_Info,
 }
 
 /// Where memory lies: in a symmetric region that is mapped here, or not.
@@ -186,7 +176,9 @@ pub(super) fn make(mpi: &Mpi, comm: &Comm, made: Made) -> Result<MPI_Win> {
     let parts: Box<[Part]> =
         comm.group.pes().iter().zip(&all).map(|(&pe, told)| part(mpi, (pe, told), made.base)).collect();
     let control = Control { offset: told.control, bytes: control_bytes };
-    let window = Arc::new(window(mpi, comm, parts, (made, me), control)?);
+    let hints = Hints::default();
+    hints.accept(made.info, &HINTS)?;
+    let window = Arc::new(window(mpi, comm, parts, (made, me), (control, hints))?);
     let handle = WINDOWS.insert(Arc::clone(&window)).map(MPI_Win);
     let handle = handle.ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many windows. Free some"))?;
     window.handle.store(handle.0, Ordering::Relaxed);
@@ -237,7 +229,7 @@ fn window(
     comm: Comm,
     parts: Box<[Part]>,
     (made, me): (Made, usize),
-    control: Control,
+    (control, hints): (Control, Hints),
 ) -> Result<Window> {
     let own = &parts[me];
     let is_dynamic = made.flavor == MPI_WIN_FLAVOR_DYNAMIC;
@@ -272,8 +264,8 @@ fn window(
         service,
         handle: AtomicUsize::new(0),
         errhandler: HandlerCell::new(Handler::Fatal),
-        attributes: Arc::new(Attributes::default()),
-        hints: Hints::default(),
+        attributes: Arc::default(),
+        hints,
         name: Mutex::default(),
     })
 }
@@ -288,14 +280,23 @@ pub unsafe fn win_create(
     comm: MPI_Comm,
     win: *mut MPI_Win,
 ) -> Result {
-    let _ = info;
+    info::given(info)?;
     let place = output("win", win)?;
     let comm = communicator(mpi, comm)?;
     let (bytes, disp_unit) = check(size, disp_unit)?;
     ensure!(bytes == 0 || !base.is_null(), MPI_ERR_ARG, "base is null, but size is {bytes}");
     let (flavor, base) = (MPI_WIN_FLAVOR_CREATE, base.cast());
-    let made =
-        Made { flavor, base, bytes, disp_unit, home: None, memory: None, private: None, has_failed: false };
+    let made = Made {
+        flavor,
+        base,
+        bytes,
+        disp_unit,
+        home: None,
+        memory: None,
+        private: None,
+        has_failed: false,
+        info,
+    };
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { place.write(make(mpi, comm, made)?) };
     Ok(())
@@ -311,7 +312,7 @@ pub unsafe fn win_allocate(
     baseptr: *mut c_void,
     win: *mut MPI_Win,
 ) -> Result {
-    let _ = info;
+    info::given(info)?;
     let (place, base_place) = (output("win", win)?, output("baseptr", baseptr)?);
     let comm = communicator(mpi, comm)?;
     let (bytes, disp_unit) = check(size, disp_unit)?;
@@ -325,7 +326,7 @@ pub unsafe fn win_allocate(
         (None, Some(private)) => private.0,
         (None, None) => null_mut(),
     };
-    let made = Made { flavor, base, bytes, disp_unit, home: None, memory, private, has_failed };
+    let made = Made { flavor, base, bytes, disp_unit, home: None, memory, private, has_failed, info };
     // SAFETY: the caller's pointers are valid for one value each.
     unsafe {
         place.write(make(mpi, comm, made)?);
@@ -336,7 +337,7 @@ pub unsafe fn win_allocate(
 
 /// `MPI_Win_create_dynamic`.
 pub unsafe fn win_create_dynamic(mpi: &Mpi, info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win) -> Result {
-    let _ = info;
+    info::given(info)?;
     let place = output("win", win)?;
     let comm = communicator(mpi, comm)?;
     let made = Made {
@@ -348,6 +349,7 @@ pub unsafe fn win_create_dynamic(mpi: &Mpi, info: MPI_Info, comm: MPI_Comm, win:
         memory: None,
         private: None,
         has_failed: false,
+        info,
     };
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { place.write(make(mpi, comm, made)?) };
@@ -413,7 +415,7 @@ pub unsafe fn win_free(mpi: &Mpi, win: *mut MPI_Win) -> Result {
             return Err(Error::new(MPI_ERR_RMA_SYNC, text).on(On::Win(handle)));
         }
     }
-    window.delete_attributes(handle)?;
+    window.attributes.delete_all(Object::Win(handle)).map_err(|error| error.on(On::Win(handle)))?;
     window.complete_all(mpi)?;
     barrier(mpi, window)?;
     window.outstanding.finish(mpi);

@@ -1,10 +1,11 @@
 //! Inquiries about windows, and the objects that programs attach to them.
 
-use super::{Window, find};
+use super::find;
 use crate::abi::*;
 use crate::attribute::Attributes;
 use crate::errhandler::{Handler, Takes};
 use crate::error::{On, Result, ensure};
+use crate::info::{self, Hint};
 use crate::library::{Mpi, output};
 use crate::setup::write_text;
 use std::ffi::CStr;
@@ -38,14 +39,12 @@ pub unsafe fn win_get_name(_mpi: &Mpi, win: MPI_Win, win_name: *mut c_char, resu
 }
 
 /// The attributes of a window.
-#[allow(dead_code, reason = "the calls on attributes are those of another chapter")]
 pub fn attributes(win: MPI_Win) -> Result<Arc<Attributes>> {
     Ok(Arc::clone(&find(win)?.attributes))
 }
 
 /// The value of an attribute that every window has: `MPI_WIN_BASE` is an address, the others are places of
 /// values.
-#[allow(dead_code, reason = "the calls on attributes are those of another chapter")]
 pub fn predefined(win: MPI_Win, keyval: c_int) -> Option<*mut c_void> {
     let all = &find(win).ok()?.predefined;
     Some(match keyval {
@@ -58,12 +57,34 @@ pub fn predefined(win: MPI_Win, keyval: c_int) -> Option<*mut c_void> {
     })
 }
 
-impl Window {
-    /// Calls the delete functions of the attributes, before the window is freed.
-    pub(super) fn delete_attributes(&self, _handle: MPI_Win) -> Result {
-        let _ = &self.attributes;
-        Ok(())
-    }
+/// The hints of windows. None of them changes what the library does: it keeps more than they require.
+pub(super) static HINTS: [Hint; 9] = [
+    Hint::truth("no_locks", "false"),
+    Hint::text("accumulate_ordering", Some("rar,raw,war,waw")),
+    Hint {
+        key: "accumulate_ops",
+        default: Some("same_op_no_op"),
+        accepts: |value| matches!(value, "same_op" | "same_op_no_op"),
+    },
+    Hint::text("mpi_accumulate_granularity", Some("0")),
+    Hint::truth("same_size", "false"),
+    Hint::truth("same_disp_unit", "false"),
+    Hint::truth("alloc_shared_noncontig", "false"),
+    Hint::text("mpi_minimum_memory_alignment", None),
+    Hint::text("mpi_memory_alloc_kinds", None),
+];
+
+/// `MPI_Win_set_info`: hints that the library does not know are ignored.
+pub unsafe fn win_set_info(_mpi: &Mpi, win: MPI_Win, info: MPI_Info) -> Result {
+    let window = find(win)?;
+    info::find(info)?;
+    window.hints.accept(info, &HINTS)
+}
+
+/// `MPI_Win_get_info`.
+pub unsafe fn win_get_info(_mpi: &Mpi, win: MPI_Win, info_used: *mut MPI_Info) -> Result {
+    // SAFETY: the caller's pointer is null, or valid for one value.
+    unsafe { find(win)?.hints.give(&HINTS, info_used) }
 }
 
 /// `MPI_Win_set_errhandler`.

@@ -40,6 +40,7 @@ mod epoch;
 mod fast;
 mod inquiry;
 mod lock;
+mod meet;
 mod part;
 mod request;
 mod service;
@@ -104,7 +105,6 @@ pub struct Window {
     handle: AtomicUsize,
     errhandler: HandlerCell,
     attributes: Arc<Attributes>,
-    #[expect(dead_code, reason = "info objects keep their hints here")]
     hints: Hints,
     name: Mutex<String>,
 }

@@ -1,14 +1,16 @@
 //! Windows of shared memory.
 //!
-//! Invariant: unless the program permits gaps, the parts follow each other in one block of the pool of the
-//! process with rank 0.
+//! Invariant: unless the program permits gaps (`alloc_shared_noncontig`), the parts follow each other in one
+//! block of the pool of the process with rank 0.
 
-use super::create::{Made, check, communicator, gather_words, make};
+use super::create::{Made, check, communicator, make};
 use super::find;
+use super::meet::gather_words;
 use super::part::Home;
 use crate::abi::*;
 use crate::convert::IntegerOut;
 use crate::error::{Error, Result, ensure};
+use crate::info;
 use crate::library::{Mpi, output};
 
 /// `MPI_Win_allocate_shared`.
@@ -21,7 +23,6 @@ pub unsafe fn win_allocate_shared(
     baseptr: *mut c_void,
     win: *mut MPI_Win,
 ) -> Result {
-    let _ = info;
     let (place, base_place) = (output("win", win)?, output("baseptr", baseptr)?);
     let comm = communicator(mpi, comm)?;
     let (bytes, disp_unit) = check(size, disp_unit)?;
@@ -34,28 +35,34 @@ pub unsafe fn win_allocate_shared(
             ),
         ));
     }
-    let sizes: Vec<usize> =
-        gather_words(mpi, comm, [bytes as u64])?.iter().map(|[bytes]| *bytes as usize).collect();
+    let may_have_gaps = info::given(info)?.get("alloc_shared_noncontig").as_deref() == Some("true");
+    let told = gather_words(mpi, comm, [bytes as u64, may_have_gaps.into()])?;
+    let sizes: Vec<usize> = told.iter().map(|[bytes, _]| *bytes as usize).collect();
     let me = comm.my_rank();
-    let total = sizes.iter().try_fold(0usize, |sum, &bytes| sum.checked_add(bytes));
-    let memory = match (me, total) {
-        (0, Some(total)) => mpi.core.pool_alloc(total).map(|offset| (offset, total)),
-        _ => None,
+    // The parts of all lie at rank 0, or each at its own process.
+    let (owner, bytes_here) = match told.iter().all(|[_, may_have_gaps]| *may_have_gaps != 0) {
+        true => (me, Some(bytes)),
+        false => (0, sizes.iter().try_fold(0usize, |sum, &bytes| sum.checked_add(bytes))),
     };
-    let told = memory.map_or(0, |(offset, _)| offset as u64 + 1);
-    let start = gather_words(mpi, comm, [told])?[0][0];
-    let owner = comm.peer(0)?;
-    let offset = (start as usize).wrapping_sub(1).wrapping_add(sizes[..me].iter().sum::<usize>());
-    let base = mpi.core.memory.heap(owner).wrapping_add(offset);
+    let memory = match bytes_here.filter(|_| me == owner) {
+        Some(bytes) => mpi.core.pool_alloc(bytes).map(|offset| (offset, bytes)),
+        None => None,
+    };
+    let begin = memory.map_or(0, |(offset, _)| offset as u64 + 1);
+    let start = gather_words(mpi, comm, [begin])?[owner][0];
+    let owner_pe = comm.peer(owner as c_int)?;
+    let offset = (start as usize).wrapping_sub(1).wrapping_add(sizes[owner..me].iter().sum::<usize>());
+    let base = mpi.core.memory.heap(owner_pe).wrapping_add(offset);
     let made = Made {
         flavor: MPI_WIN_FLAVOR_SHARED,
         base,
         bytes,
         disp_unit,
-        home: Some(Home::Region { pe: owner, offset }),
+        home: Some(Home::Region { pe: owner_pe, offset }),
         memory,
         private: None,
         has_failed: start == 0,
+        info,
     };
     // SAFETY: the caller's pointers are valid for one value each.
     unsafe {

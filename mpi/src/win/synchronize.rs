@@ -2,15 +2,13 @@
 
 use super::epoch::{Access, Token, expect};
 use super::lock::{self, Hold};
+use super::meet::barrier;
 use super::request::{COMPLETE, POST, tell};
 use super::{Window, find};
 use crate::abi::*;
-use crate::collective::{Prepared, Work};
 use crate::error::{Error, Result, ensure};
 use crate::group;
 use crate::library::{Mpi, output};
-use pelago_core::coll::shape::Operation;
-use pelago_core::message_coll::{Memory, MessageCall};
 use pelago_fabric::sync::{Ordering, fence};
 
 fn check_assert(assert: c_int, allowed: &[c_int], call: &str) -> Result {
@@ -21,23 +19,6 @@ fn check_assert(assert: c_int, allowed: &[c_int], call: &str) -> Result {
         "assert is {assert}, but {call} knows only the bits {all} of it"
     );
     Ok(())
-}
-
-/// A barrier of the processes of the window.
-pub(super) fn barrier(mpi: &Mpi, window: &Window) -> Result {
-    let call = MessageCall {
-        operation: Operation::Barrier,
-        root: 0,
-        count: 0,
-        element_bytes: 1,
-        in_place: false,
-        counts: None,
-    };
-    let memory = Memory { source: std::ptr::null(), target: std::ptr::null_mut(), combiner: None };
-    match window.len() {
-        1 => Ok(()),
-        _ => Prepared { work: Work::Call(call, memory), ..Prepared::default() }.run(mpi, &window.comm),
-    }
 }
 
 /// `MPI_Win_fence`: completes everything, and is a barrier, whatever the assertions are.

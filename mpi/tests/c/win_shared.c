@@ -107,6 +107,38 @@ static void others(MPI_Comm comm) {
     DONE(MPI_Win_free(&first));
 }
 
+/* Parts that need not follow each other. */
+static void apart(MPI_Comm comm) {
+    int rank, size, unit, *mine, *other, flag, length = 8;
+    char value[8];
+    MPI_Win win;
+    MPI_Aint bytes;
+    MPI_Info info, used;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "alloc_shared_noncontig", "true");
+    MPI_Info_set(info, "unknown", "true");
+    DONE(MPI_Win_allocate_shared(12, 4, info, comm, &mine, &win));
+    MPI_Info_free(&info);
+    mine[2] = rank;
+    MPI_Barrier(comm);
+    for (int r = 0; r < size; r++) {
+        DONE(MPI_Win_shared_query(win, r, &bytes, &unit, &other));
+        CHECK(bytes, 12, "bytes of a part");
+        CHECK(other[2], r, "an element of a part");
+    }
+    DONE(MPI_Win_get_info(win, &used));
+    MPI_Info_get_string(used, "alloc_shared_noncontig", &length, value, &flag);
+    CHECK(flag && strcmp(value, "true") == 0, 1, "the hint in use");
+    MPI_Info_get_string(used, "unknown", &length, value, &flag);
+    CHECK(flag, 0, "a hint that is unknown");
+    DONE(MPI_Win_set_info(win, used));
+    MPI_Info_free(&used);
+    MPI_Barrier(comm);
+    DONE(MPI_Win_free(&win));
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     MPI_Comm comm;
@@ -119,6 +151,7 @@ int main(int argc, char **argv) {
     shared(comm);
     uneven(comm);
     others(comm);
+    apart(comm);
     MPI_Comm_free(&comm);
     shared(MPI_COMM_SELF);
     return finish();
