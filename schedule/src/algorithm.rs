@@ -20,8 +20,8 @@ pub struct Algorithm {
     pub fold: Fold,
     /// The ranks that communicate with each other.
     pub graph: Graph,
-    /// The reason why it cannot perform the operation of a shape, or `None` if it can. The result is the same
-    /// at all ranks.
+    /// The reason why it cannot perform the operation of a shape, or `None` if it can. The result is the
+    /// same at all ranks.
     pub restriction: fn(&Shape) -> Option<&'static str>,
     /// Writes the schedule of a rank.
     pub build: fn(&Shape, &mut Builder),
@@ -50,8 +50,18 @@ pub enum Graph {
     TreeStructure,
     /// One tree for all roots, whose edges never change.
     TreeEdges,
+    /// The balanced tree at rank 0, of an operation without a root: both of the graphs before.
+    TreeAtRankZero,
     /// Any other graph.
     Other,
+}
+
+impl Graph {
+    /// Whether an algorithm with this graph has the edges of the graph `wanted`.
+    pub fn serves(self, wanted: Graph) -> bool {
+        let is_tree = matches!(wanted, Graph::TreeStructure | Graph::TreeEdges);
+        self == wanted || self == Graph::TreeAtRankZero && is_tree
+    }
 }
 
 impl Algorithm {

@@ -2,8 +2,8 @@
 //! else the one that was measured to be best, else one by bytes and members. If an algorithm cannot perform
 //! an operation, the next one in this order is tried.
 //!
-//! Invariant: all members make the same choice, from data that they all have: the shape, the settings and the
-//! tuning file, which are the same in the whole job.
+//! Invariant: all members make the same choice, from data that they all have: the shape, the settings and
+//! the tuning file, which are the same in the whole job.
 
 use crate::algorithm::{Algorithm, Fold, Graph};
 use crate::schedule::Schedule;
@@ -80,8 +80,8 @@ impl Choice {
 
 impl Preferences {
     /// Whether a blocking operation of a team that spans nodes is done in two levels, directly within nodes,
-    /// and not by a schedule of all members. This is the case unless another algorithm is set or was measured
-    /// to be better.
+    /// and not by a schedule of all members. This is the case unless another algorithm is set or was
+    /// measured to be better.
     pub fn wants_levels(&self, shape: &Shape) -> bool {
         let is_hierarchical = |algorithm: &Algorithm| algorithm.name == HIERARCHICAL;
         match (self.forced.get(&shape.operation), self.rules.find(shape)) {
@@ -114,17 +114,22 @@ impl Preferences {
         let of_operation = || algorithms().filter(|algorithm| algorithm.operation == shape.operation);
         let rule = self.rules.find(shape);
         let forced = || self.forced.get(&shape.operation).copied().filter(is_possible);
-        let with_graph = || {
-            let graph = self.graph?;
-            of_operation().filter(|algorithm| algorithm.graph == graph).find(is_possible)
-        };
+        let with_graph =
+            |graph: Graph| of_operation().filter(|algorithm| algorithm.graph.serves(graph)).find(is_possible);
+        // Trees are taken for every block. Recursive doubling comes after what was measured, and only where
+        // rounds matter more than bytes. Of blocks that differ, ranks know different lengths.
+        let with_tree = || self.graph.filter(|&graph| graph != Graph::Doubling).and_then(with_graph);
+        let doubles = shape.blocks == Blocks::Equal && shape.block_bytes() <= SMALL_BYTES;
+        let with_doubling =
+            || self.graph.filter(|&graph| doubles && graph == Graph::Doubling).and_then(with_graph);
         let measured = || rule.map(|rule| rule.algorithm).filter(is_possible);
         let named = || names(shape).iter().filter_map(|name| find(shape.operation, name)).find(is_possible);
         let because = |reason| move |algorithm| (algorithm, reason);
         let (algorithm, reason) = forced()
             .map(because(Reason::Forced))
-            .or_else(|| with_graph().map(because(Reason::Graph)))
+            .or_else(|| with_tree().map(because(Reason::Graph)))
             .or_else(|| measured().map(because(Reason::Measured)))
+            .or_else(|| with_doubling().map(because(Reason::Graph)))
             .or_else(|| named().or_else(|| of_operation().find(is_possible)).map(because(Reason::BuiltIn)))?;
         let tuned = rule.filter(|rule| rule.algorithm.name == algorithm.name);
         Some(Choice { algorithm, tuning: tuned.map_or(shape.tuning, |rule| rule.tuning), reason })
@@ -211,6 +216,28 @@ mod tests {
         assert_eq!(chosen(&preferences, &reduce).1, Reason::Measured);
         preferences.is_deterministic = true;
         assert_eq!(chosen(&preferences, &reduce), ("linear", Reason::BuiltIn, Tuning::default()));
+    }
+
+    #[test]
+    fn each_graph_has_its_algorithms() {
+        let names = |graph| {
+            let preferences = Preferences { graph: Some(graph), ..Preferences::default() };
+            [Operation::Barrier, Operation::Broadcast, Operation::Reduce, Operation::AllReduce]
+                .map(|operation| chosen(&preferences, &Shape::new(operation, 0, 6, 1, 8)).0)
+        };
+        assert_eq!(names(Graph::Doubling), ["hypercube", "doubling", "binomial", "hypercube"]);
+        assert_eq!(
+            names(Graph::TreeStructure),
+            ["fixed_tree", "balanced_tree", "balanced_tree", "fixed_tree"]
+        );
+        assert_eq!(names(Graph::TreeEdges), ["fixed_tree"; 4]);
+        let doubling = Preferences { graph: Some(Graph::Doubling), ..Preferences::default() };
+        let large = Shape::new(Operation::AllReduce, 0, 6, 1 << 20, 8);
+        assert_eq!(chosen(&doubling, &large).1, Reason::BuiltIn, "bytes matter more than edges");
+        let in_order = Laws { is_associative: true, is_commutative: false };
+        let ordered = Shape::new(Operation::AllReduce, 0, 6, 1, 8);
+        let choice = doubling.choose(&ordered, Some(in_order)).unwrap();
+        assert_eq!(choice.algorithm.name, "recursive_doubling", "operands keep their order");
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod lock;
 mod procedures;
 mod semaphore;
 mod shared_array;
+mod shared_slots;
 mod split_barrier;
 mod team;
 mod two_levels;

@@ -145,13 +145,13 @@ mod tests {
 
     /// Performs the operations in smaller and smaller groups. Returns the results on this PE, beside the
     /// expected ones.
-    fn shrink_to_one<G: Group>(group: G) -> Result<Vec<[u64; 2]>> {
+    fn shrink_to_one<G: Group>(group: G, rounds: u64) -> Result<Vec<[u64; 2]>> {
         let mut told = Vec::new();
         let mut remaining = Some(group);
         while let Some(group) = remaining {
             let rank = group.rank() as u64;
             group.meet(|meeting| {
-                for added in (0..2000).step_by(100) {
+                for added in (0..rounds).map(|round| 100 * round) {
                     meeting.barrier()?;
                     let pair = [meeting.max(added + rank)?, meeting.min(added + rank)?];
                     told.push(pair.map(|value| value - added));
@@ -167,13 +167,55 @@ mod tests {
     #[test]
     fn everybody_is_told_the_largest_and_the_smallest_of_each_group() {
         for pes in [1, 2, 3, 5] {
-            let told = spmd(pes, |world| shrink_to_one(world.team()).unwrap()).unwrap();
+            let told = spmd(pes, |world| shrink_to_one(world.team(), 20).unwrap()).unwrap();
             for (pe, told) in told.into_iter().enumerate() {
                 let last_ranks = (pe as u64..pes as u64).rev();
                 let expected: Vec<_> = last_ranks.flat_map(|last| [[last, 0]; 20]).collect();
                 assert_eq!(told, expected, "PE {pe} of {pes}");
             }
         }
-        assert_eq!(shrink_to_one(Alone).unwrap(), [[0, 0]; 20]);
+        assert_eq!(shrink_to_one(Alone, 20).unwrap(), [[0, 0]; 20]);
+    }
+
+    /// The counts of all PEs when a group of `pes` has lost one member after the other.
+    fn counts(pes: usize, strategy: &str) -> Vec<SyncCounts> {
+        let job = pelago::Spmd::new(pes).setting("PELAGO_COLL_FORM", "schedule");
+        let counts = job.setting("PELAGO_SYNC_MEMORY", strategy).run(|world| {
+            shrink_to_one(world.team(), 4).unwrap();
+            world.team().sync_counts()
+        });
+        counts.unwrap_or_else(|error| panic!("{pes} PEs, {strategy}: {error}"))
+    }
+
+    /// By recursive doubling a PE exchanges signals with those whose numbers differ in one bit, in all
+    /// groups that it is in. Each has two slots of it at most, and exchanges need no acknowledgements.
+    #[test]
+    fn pairs_need_log_n_words_of_a_pe_where_traditional_arrays_need_n_log_n() {
+        for log in 1..=5_u64 {
+            let pes = 1 << log;
+            let counts = counts(pes, "pairwise-doubling");
+            let most = |of: fn(&SyncCounts) -> u64| counts.iter().map(of).max().unwrap_or(0);
+            assert!((log..=2 * log).contains(&most(|counts| counts.slots)), "{pes} PEs: {counts:?}");
+            assert_eq!(counts.iter().map(|counts| counts.chores).sum::<u64>(), 0, "{pes} PEs");
+            for counts in &counts {
+                assert_eq!((counts.words, counts.bytes), (counts.slots, 16 * counts.slots), "{pes} PEs");
+            }
+            let traditional = pes as u64 * log - pes as u64 + 1;
+            if pes >= 8 {
+                assert!(most(|counts| counts.words) < traditional, "{pes} PEs: {counts:?}");
+                assert!(most(|counts| counts.bytes) < 8 * traditional, "{pes} PEs: {counts:?}");
+            }
+        }
+    }
+
+    /// Trees with fixed edges need three pairs of a PE for each root, and groups of first ranks share them.
+    #[test]
+    fn trees_with_fixed_edges_need_the_words_of_three_neighbours() {
+        for strategy in ["pairwise-edges", "pairwise-structure"] {
+            for pes in [2, 8, 16] {
+                let counts = counts(pes, strategy);
+                assert!(counts.iter().all(|counts| counts.slots <= 6), "{strategy}, {pes}: {counts:?}");
+            }
+        }
     }
 }

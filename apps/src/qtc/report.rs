@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use pelago::coll::sync_memory::SyncCounts;
 use serde::Serialize;
 
 use super::clustering;
@@ -104,16 +105,26 @@ fn hexadecimal(hash: u64) -> String {
     format!("{hash:016x}")
 }
 
-/// The words that the group synchronised on, beside those of traditional arrays, one for each team that there
-/// was and each round of a synchronisation of its members.
+/// The memory that the groups synchronised on, beside traditional arrays: one for each team that there was,
+/// with a word for each round of a synchronisation of its members.
 #[derive(Serialize)]
 struct SyncMemory {
     /// Whether the collectives of the group were scheduled; direct ones use no slots.
     scheduled: bool,
+    /// Whether the memory belongs to pairs of PEs, and not to teams.
+    pairwise: bool,
     /// Slots that were used, of all PEs.
     slots: u64,
     /// The most of one PE.
     slots_max: u64,
+    /// Words that were synchronised on, of all PEs: those of slots, and acknowledgements.
+    words: u64,
+    /// The most of one PE.
+    words_max: u64,
+    /// Bytes of these words and of the data that came with signals, of all PEs.
+    bytes: u64,
+    /// The most of one PE.
+    bytes_max: u64,
     /// Signals of all PEs.
     signals: u64,
     /// Messages of all PEs for the memory's own sake.
@@ -124,47 +135,93 @@ struct SyncMemory {
     traditional: u64,
     /// Words of a PE that was in all of them.
     traditional_max: u64,
+    /// Bytes of all PEs for these arrays, words alone.
+    traditional_bytes: u64,
+    /// Bytes of a PE that was in all teams.
+    traditional_bytes_max: u64,
 }
+
+/// Size of a word of a traditional array.
+const WORD_BYTES: u64 = 8;
 
 impl SyncMemory {
     fn of(outcome: &Outcome) -> Self {
-        let counts = || outcome.accounts.iter().map(|account| account.sync);
-        let sizes = || {
-            let sizes = [outcome.accounts.len()].into_iter();
-            // A group that shrinks before the first round was a team already.
-            sizes.chain(outcome.shrinks.iter().map(|shrink| shrink.pes)).filter(|size| *size > 1)
+        let total = |of: fn(&SyncCounts) -> u64| {
+            let counts = || outcome.accounts.iter().map(|account| of(&account.sync));
+            (counts().sum(), counts().max().unwrap_or(0))
         };
-        let rounds = |size: usize| u64::from(size.next_power_of_two().trailing_zeros());
-        let signals = counts().map(|counts| counts.signals).sum();
+        let (slots, slots_max) = total(|counts| counts.slots);
+        let (words, words_max) = total(|counts| counts.words);
+        let (bytes, bytes_max) = total(|counts| counts.bytes);
+        let (signals, _) = total(|counts| counts.signals);
+        let (chores, _) = total(|counts| counts.chores);
+        let sizes = [outcome.accounts.len()].into_iter();
+        // A group that shrinks before the first round was a team already.
+        let sizes = sizes.chain(outcome.shrinks.iter().map(|shrink| shrink.pes));
+        let Traditional { teams, words: traditional, words_max: traditional_max } = Traditional::of(sizes);
         SyncMemory {
             scheduled: signals > 0,
-            slots: counts().map(|counts| counts.slots).sum(),
-            slots_max: counts().map(|counts| counts.slots).max().unwrap_or(0),
+            pairwise: outcome.accounts.iter().any(|account| account.sync.is_of_pairs),
+            slots,
+            slots_max,
+            words,
+            words_max,
+            bytes,
+            bytes_max,
             signals,
-            chores: counts().map(|counts| counts.chores).sum(),
-            teams: sizes().count(),
-            traditional: sizes().map(|size| size as u64 * rounds(size)).sum(),
-            traditional_max: sizes().map(rounds).sum(),
+            chores,
+            teams,
+            traditional,
+            traditional_max,
+            traditional_bytes: WORD_BYTES * traditional,
+            traditional_bytes_max: WORD_BYTES * traditional_max,
         }
     }
 }
 
+/// Traditional arrays, one for each team.
+#[derive(Debug, PartialEq, Eq)]
+struct Traditional {
+    teams: usize,
+    words: u64,
+    words_max: u64,
+}
+
+impl Traditional {
+    /// Those of teams of these sizes, of which a team of one needs none.
+    fn of(sizes: impl Iterator<Item = usize>) -> Self {
+        let rounds = |size: usize| u64::from(size.next_power_of_two().trailing_zeros());
+        let none = Traditional { teams: 0, words: 0, words_max: 0 };
+        sizes.filter(|size| *size > 1).fold(none, |sum, size| Traditional {
+            teams: sum.teams + 1,
+            words: sum.words + size as u64 * rounds(size),
+            words_max: sum.words_max + rounds(size),
+        })
+    }
+}
+
 impl fmt::Display for SyncMemory {
+    /// Two lines, the second one without its end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let SyncMemory { slots, slots_max, teams, traditional, traditional_max, .. } = self;
+        let SyncMemory { words, words_max, bytes, bytes_max, teams, .. } = self;
         if self.scheduled {
-            write!(f, "{slots} slots, {slots_max} of one PE at most")?;
+            let of = if self.pairwise { "pairs of PEs" } else { "teams" };
+            write!(f, "{words} words of {of} ({bytes} bytes), {words_max} ({bytes_max}) of one PE at most")?;
         } else {
-            write!(f, "no slots, as no operation was scheduled (PELAGO_COLL_FORM=schedule)")?;
+            write!(f, "no words, as no operation was scheduled (PELAGO_COLL_FORM=schedule)")?;
         }
-        write!(f, "; arrays for {teams} teams: {traditional} words, {traditional_max}")
+        let SyncMemory { traditional, traditional_max, traditional_bytes, traditional_bytes_max, .. } = self;
+        write!(
+            f,
+            "\n{:<20}  {traditional} words for {teams} teams ({traditional_bytes} bytes), {traditional_max} \
+             ({traditional_bytes_max}) of one PE at most",
+            "traditional arrays"
+        )
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use pelago::coll::sync_memory::SyncCounts;
-
     use super::super::clustering::{Cluster, Effort};
     use super::super::solve::Account;
     use super::*;
@@ -173,7 +230,9 @@ mod tests {
     fn report(holds: bool) -> Report {
         let account = |grows| {
             let effort = Effort { grows, joins: 10 * grows, pruned: 1 };
-            let sync = SyncCounts { signals: 7 * grows, chores: 1, slots: grows / 10 };
+            let slots = grows / 10;
+            let (words, bytes) = (slots + 1, 16 * slots + 8);
+            let sync = SyncCounts { signals: 7 * grows, chores: 1, slots, words, bytes, is_of_pairs: true };
             Account { effort, rounds: 2, hash: 0, sync }
         };
         let outcome = Outcome {
@@ -200,7 +259,8 @@ mod tests {
             "hash of points        0000000000000abc",
             "grown clusters        60 in all, 30 on one PE at most",
             "             1           60     3\n             2           57     2\n",
-            "synchronised on       6 slots, 3 of one PE at most; arrays for 2 teams: 8 words, 3\n",
+            "synchronised on       9 words of pairs of PEs (120 bytes), 4 (56) of one PE at most\n\
+             traditional arrays    8 words for 2 teams (64 bytes), 3 (24) of one PE at most\n",
             "time                  0.500000 s",
         ] {
             assert!(page.contains(part), "`{part}` is not in:\n{page}");
@@ -248,15 +308,33 @@ mod tests {
             ("teams", 2),
             ("traditional", 8),
             ("traditional_max", 3),
+            ("words", 9),
+            ("words_max", 4),
+            ("bytes", 120),
+            ("bytes_max", 56),
+            ("traditional_bytes", 64),
+            ("traditional_bytes_max", 24),
         ] {
             assert_eq!(sync[field], expected, "{field} of {line}");
         }
-        assert_eq!(sync["scheduled"], true);
+        assert_eq!((&sync["scheduled"], &sync["pairwise"]), (&true.into(), &true.into()));
         let shrink = &value["shrinks"][0];
         assert_eq!(
             (&shrink["iteration"], &shrink["points"], &shrink["pes"]),
             (&2.into(), &57.into(), &2.into())
         );
         assert!(value["hash"].as_str().is_some_and(|hash| hash.len() == 16), "{line}");
+    }
+
+    /// A group that loses one member after the other has n log n words a PE: the closed form for powers of
+    /// two is n log n - n + 1.
+    #[test]
+    fn traditional_arrays_grow_as_n_log_n() {
+        for log in 1..=12 {
+            let n = 1 << log;
+            let Traditional { teams, words_max, .. } = Traditional::of((1..=n).rev());
+            assert_eq!((teams, words_max), (n - 1, (n * log - n + 1) as u64), "{n} PEs");
+        }
+        assert_eq!(Traditional::of([8, 2, 1].into_iter()), Traditional { teams: 2, words: 26, words_max: 4 });
     }
 }

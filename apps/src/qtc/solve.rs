@@ -51,21 +51,31 @@ impl Account {
         Account { effort: *effort, rounds: clusters.len() as u64, hash: clustering::hash(clusters), sync }
     }
 
-    fn words(&self) -> [u64; 8] {
+    fn words(&self) -> [u64; 11] {
         let Effort { grows, joins, pruned } = self.effort;
-        let SyncCounts { signals, chores, slots } = self.sync;
-        [grows, joins, pruned, self.rounds, self.hash, signals, chores, slots]
+        let SyncCounts { signals, chores, slots, words, bytes, is_of_pairs } = self.sync;
+        let is_of_pairs = u64::from(is_of_pairs);
+        let sync = [signals, chores, slots, words, bytes, is_of_pairs];
+        let own = [grows, joins, pruned, self.rounds, self.hash];
+        std::array::from_fn(|i| if i < own.len() { own[i] } else { sync[i - own.len()] })
     }
 
     fn from_words(words: &[u64]) -> Self {
         let effort = Effort { grows: words[0], joins: words[1], pruned: words[2] };
-        let sync = SyncCounts { signals: words[5], chores: words[6], slots: words[7] };
+        let sync = SyncCounts {
+            signals: words[5],
+            chores: words[6],
+            slots: words[7],
+            words: words[8],
+            bytes: words[9],
+            is_of_pairs: words[10] != 0,
+        };
         Account { effort, rounds: words[3], hash: words[4], sync }
     }
 }
 
-/// Collective: clusters the points of `problem`. `progress` gets the number of free points after every round.
-/// The outcome is complete on PE 0; the other PEs have a part of it.
+/// Collective: clusters the points of `problem`. `progress` gets the number of free points after every
+/// round. The outcome is complete on PE 0; the other PEs have a part of it.
 pub(super) fn solve(world: &World, problem: Problem, progress: &mut dyn FnMut(u32)) -> Result<Outcome> {
     let start = world.wtime();
     let mut clustering = Clustering::new(Points::generate(problem.points), problem.threshold);

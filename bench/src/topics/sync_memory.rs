@@ -160,8 +160,8 @@ impl Results {
              collectives between barriers\n\
              Counted: from the schedules of small blocks, nothing runs. Measured: told by the runtime, which \
              has {ARRAYS} arrays\n\
-             Words are those in use; a team reserves slots for every pair of PEs, or all that a schedule \
-             may have\n",
+             Words are those in use; a PE reserves slots for every other PE, once for all teams, and a team \
+             with arrays all that a schedule may have\n",
             env!("CARGO_PKG_VERSION")
         )
     }
@@ -285,9 +285,9 @@ impl Results {
 
     fn shown(&self) -> Shown {
         let caption = "Counted from the schedules of barrier, broadcast and all-reduce, over all roots; of \
-                       the PE that needs most. Words in use alone, without mailboxes. The trees of \
-                       pairwise-structure count PEs from their root on in powers of two, so a PE meets \
-                       about 2 log n others, where the source allows for all of them.";
+                       the PE that needs most. Words in use alone, without mailboxes. A balanced tree at \
+                       each root, that of pairwise-structure, lets a PE meet half of all others by \
+                       broadcasts, and all of them if there are reductions to roots as well.";
         let memory = self.figure("Synchronisation memory of a PE", "bytes", caption, |count| {
             (WORD_BYTES * count.words_max) as f64
         });

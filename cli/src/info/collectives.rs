@@ -179,6 +179,7 @@ fn row(algorithm: &'static Algorithm) -> Row {
         Graph::Doubling => "doubling",
         Graph::TreeStructure => "tree at the root",
         Graph::TreeEdges => "fixed tree",
+        Graph::TreeAtRankZero => "tree at PE 0",
         Graph::Other => "other",
     };
     let Algorithm { operation, name, summary, source, .. } = *algorithm;

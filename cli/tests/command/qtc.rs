@@ -50,6 +50,27 @@ fn the_memory_that_the_group_synchronised_on_is_told() {
     assert_eq!(memory["signals"], 22 * 3 * 8 + 48 * (6 + 2 * 4) + 75 * 3 * 2, "{memory}");
     assert_eq!((&memory["scheduled"], &memory["teams"]), (&json!(true), &json!(3)));
     assert_eq!((&memory["traditional"], &memory["traditional_max"]), (&json!(16), &json!(5)));
+    assert_eq!((&memory["pairwise"], &memory["chores"]), (&json!(true), &json!(0)), "{memory}");
+}
+
+/// The group of 8 PEs loses one member after the other: pairs need less than an array for each group, in
+/// words and in bytes.
+#[test]
+fn from_8_pes_on_pairs_need_less_memory_than_traditional_arrays() {
+    for strategy in ["pairwise-doubling", "pairwise-structure", "pairwise-edges"] {
+        let variables = [("PELAGO_COLL_FORM", "schedule"), ("PELAGO_SYNC_MEMORY", strategy)];
+        let ended = run_with(&["run", "-n", "8", "qtc", "--json"], &variables);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{strategy}");
+        let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!((&result["verified"], &result["hash"]), (&json!(true), &json!("48d8120d57a4a301")));
+        let memory = &result["sync_memory"];
+        let of = |field: &str| memory[field].as_u64().unwrap_or_else(|| panic!("no {field} in {memory}"));
+        assert_eq!((of("teams"), of("traditional"), of("traditional_max")), (7, 94, 17));
+        // Three neighbours with two slots each.
+        assert!(of("slots_max") <= 6 && of("words_max") < 17, "{strategy}: {memory}");
+        assert!(of("bytes_max") < of("traditional_bytes_max"), "{strategy}: {memory}");
+        assert!(of("words") < of("traditional") && of("bytes") < of("traditional_bytes"), "{memory}");
+    }
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //! that tell calls apart.
 //!
 //! Invariant: calls of different kinds have different first words: those of `agree` are small, those that
-//! make teams and spaces begin at 2^32, and those that move data, which are compared with checks on, at 2^33.
+//! make teams and spaces begin at 2^32, and those that move data, which are compared with checks on, at
+//! 2^33.
 
 use crate::base::call::Call;
 use crate::coll::call;
@@ -21,9 +22,9 @@ pub struct Birth {
     pub words: [u64; 2],
 }
 
-/// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its place,
-/// counted from a number that no other call has.
-const BIRTHS: [&str; 15] = [
+/// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its
+/// place, counted from a number that no other call has.
+const BIRTHS: [&str; 16] = [
     "split_strided",
     "split_list",
     "split_2d",
@@ -39,6 +40,7 @@ const BIRTHS: [&str; 15] = [
     "the end of serve",
     "a barrier of active messages",
     "atomic_domain",
+    "shrink",
 ];
 /// The reduction of a distributed array: the fourth word holds the code of the combiner.
 pub const REDUCE: &str = "reduce of a distributed array";

@@ -2,18 +2,21 @@
 //!
 //! ```text
 //! | begun | meeting | staging slots | kinds | started | agreements | pages of the staging slots | exchange |
-//! | slots | acknowledgements | staging buffers |
+//! | slots of arrays | staging buffers |
 //! ```
 //! The first seven are for direct operations between members that map each other: all of the team, or those
-//! of one node of it. The next three are for schedules over whatever carries puts. Staging buffers are there
-//! in jobs with a network only: see `staging`. The kinds tell agreements from users' operations, as `started`
-//! does, the number of schedules that the member has started, and `agreements`, the number of agreements that
-//! it has begun in a team whose members do not all map each other. All zero bytes are a valid start. A slot
-//! is a synchronisation word with a mailbox:
+//! of one node of it. The next two are for schedules over whatever carries puts. Slots are there in jobs
+//! that synchronise on arrays only: those of pairs of PEs belong to no team, see `pairs`. Staging buffers
+//! are there in jobs with a network only: see `staging`. The kinds tell agreements from users' operations,
+//! as `started` does, the number of schedules that the member has started, and `agreements`, the number of
+//! agreements that it has begun in a team whose members do not all map each other. All zero bytes are a
+//! valid start. A slot is a synchronisation word with a mailbox:
 //!
 //! ```text
 //! | word: 8 | announced place: 8 | mailbox: 240, or the length of the announced place |
 //! ```
+
+pub mod pairs;
 
 use super::schedule::MAILBOX_BYTES;
 use super::{staging, sync_memory};
@@ -61,12 +64,12 @@ pub fn bytes((kind, has_staging): BlockKind, n: usize) -> usize {
 
 /// Where the staging buffers lie.
 pub fn staging_offset(n: usize, slots: usize) -> usize {
-    (acknowledgements_offset(n, slots) + 8 * n).next_multiple_of(64)
+    (slots_offset(n) + slots * SLOT_BYTES).next_multiple_of(64)
 }
 
-/// Where the agreement records of an exchange arrive, by rank, in bytes from the block's start. Two areas are
-/// used in turn: no member begins the exchange after the next one before all members have begun the next one,
-/// and so have read this one.
+/// Where the agreement records of an exchange arrive, by rank, in bytes from the block's start. Two areas
+/// are used in turn: no member begins the exchange after the next one before all members have begun the
+/// next one, and so have read this one.
 pub fn exchange_offset(n: usize, exchange: u64) -> usize {
     EXCHANGE_OFFSET + (exchange % 2) as usize * n * SAID_BYTES
 }
@@ -96,15 +99,6 @@ pub fn mailbox_offset(n: usize, index: usize) -> usize {
     word_offset(n, index) + 16
 }
 
-fn acknowledgements_offset(n: usize, slots: usize) -> usize {
-    slots_offset(n) + slots * SLOT_BYTES
-}
-
-/// The word in which a member acknowledges the signals of this PE that it has consumed.
-pub fn acknowledgement_offset(n: usize, slots: usize, rank: usize) -> usize {
-    acknowledgements_offset(n, slots) + 8 * rank
-}
-
 /// A staging slot: the place where a member shows its data to the others in a direct operation.
 pub struct StagingSlot {
     /// The operation in which it is shown; written last.
@@ -116,8 +110,8 @@ pub struct StagingSlot {
 }
 
 impl Teams {
-    /// The offsets of the members' blocks, which are `bytes` long, as received from the members. Ends the job
-    /// if a block lies outside its member's pool.
+    /// The offsets of the members' blocks, which are `bytes` long, as received from the members. Ends the
+    /// job if a block lies outside its member's pool.
     pub fn checked_blocks(&self, told: impl Iterator<Item = (Pe, u64)>, bytes: usize) -> Bases {
         Bases::of(told.map(|(pe, offset)| self.checked_block(pe, offset as usize, bytes)).collect())
     }

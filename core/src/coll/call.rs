@@ -9,7 +9,7 @@ use super::schedule::Rank;
 use super::select;
 use super::shape::{Blocks, Operation, Shape};
 use super::sync_memory::Plan;
-use super::table::find;
+use super::table::{Graph, find};
 use crate::base::awaited::Awaited;
 use crate::base::awaited::within;
 use crate::base::error::{ErrorKind, Result};
@@ -224,8 +224,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Codes of collective calls, which are sent to the other members: this one plus the number of the operation,
-/// and above it the code of the combiner.
+/// Codes of collective calls, which are sent to the other members: this one plus the number of the
+/// operation, and above it the code of the combiner.
 const FIRST_CODE: u64 = 1 << 33;
 const COMBINER_SHIFT: u32 = 40;
 
@@ -374,7 +374,8 @@ impl Prepared {
     /// A barrier by dissemination, where the memory that signals use does not ask for another graph.
     fn dissemination(world: &Teams, team: &TeamCore) -> Result<Prepared> {
         let (call, preferences) = (Call::barrier(), world.collectives.preferences());
-        let algorithm = find(Operation::Barrier, "dissemination").filter(|_| preferences.graph.is_none());
+        let is_free = matches!(preferences.graph, None | Some(Graph::Doubling));
+        let algorithm = find(Operation::Barrier, "dissemination").filter(|_| is_free);
         let Some(algorithm) = algorithm else { return Prepared::new(world, team, &call) };
         let shape = call.shape(team);
         let make = || Ok(Plan::new(algorithm.schedule(&shape, super::MAILBOX_BYTES)));

@@ -1,8 +1,9 @@
 //! The children of a team: the teams and spaces made from it, for as long as a member has not dropped them.
 //!
 //! Invariant: all members know the same children in the same order, as making one is a collective call; only
-//! the set of children that a PE has dropped differs. The memory of children that all members have dropped is
-//! given back at the next call of that kind, in which the members tell each other what they have dropped.
+//! the set of children that a PE has dropped differs. The memory of children that all members have dropped
+//! is given back at the next call of that kind, in which the members tell each other what they have
+//! dropped.
 
 use crate::base::locked::locked;
 use crate::coll::agreement_record::{AGREEMENT_DROPPED_WORDS, AgreementRecord};
@@ -82,13 +83,8 @@ impl Children {
         self.children.into_iter().flat_map(|child| child.blocks)
     }
 
-    /// Whether a team or a space was ever made.
-    pub fn were_any(&self) -> bool {
-        self.first != 0 || !self.children.is_empty()
-    }
-
-    /// Adds a child, which this PE may be in or not, and returns its number. The child takes the place of the
-    /// first one that was given back, which is the same at all members.
+    /// Adds a child, which this PE may be in or not, and returns its number. The child takes the place of
+    /// the first one that was given back, which is the same at all members.
     pub fn add(&mut self, is_member: bool) -> u64 {
         let child = Child { is_dropped: !is_member, is_gone: false, blocks: Vec::new() };
         let gone = self.children.iter().position(|child| child.is_gone);

@@ -4,14 +4,18 @@
 //! is under way here, so that PEs that wait for different things serve each other. Steps begin in their
 //! order; one that cannot go on stays where it is and is tried again.
 
+mod arrival;
 mod transfer;
 
 use super::announced::Announced;
 use super::block;
+use super::block::pairs::OwnSlots;
 use super::reduction::Combiner;
 use super::schedule::{Buffer, Place, Rank, Remote, Slot, Step};
 use super::select::{Preferences, preferences};
-use super::sync_memory::{self, ANNOUNCES, Chore, Lease, Mark, Plan, SyncCounts, SyncMemory};
+use super::sync_memory::{
+    self, ANNOUNCES, ArrayLease, Arrays, Data, Mark, PairLease, PairMark, PairMemory, Plan, SyncCounts,
+};
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
@@ -126,10 +130,10 @@ impl Collectives {
 /// The state that a member keeps of a team for scheduled operations.
 #[derive(Debug)]
 pub struct TeamEngine {
-    memory: SyncMemory,
+    /// The arrays that the team synchronises on; `None` if it uses the slots of pairs.
+    arrays: Option<Arrays>,
     /// Ranks that the layout of the block is for; more than the team's, once it has shrunk.
     pub block_ranks: usize,
-    slots: usize,
     /// Operations started, and admitted to the memory.
     started: u64,
     admitted: u64,
@@ -140,9 +144,8 @@ pub struct TeamEngine {
 impl TeamEngine {
     pub fn new(kind: SyncMemoryKind, n: usize, me: Rank) -> TeamEngine {
         TeamEngine {
-            memory: SyncMemory::new(sync_memory::reuse(kind), n, me),
+            arrays: sync_memory::arrays(kind, n, me),
             block_ranks: n,
-            slots: sync_memory::slots(kind, n),
             started: 0,
             admitted: 0,
             scratch: Vec::new(),
@@ -151,22 +154,60 @@ impl TeamEngine {
 
     /// The engine of the first `n` members, when nothing is under way.
     pub fn shrunk(&mut self, n: usize) -> TeamEngine {
-        TeamEngine { memory: self.memory.shrunk(n), scratch: std::mem::take(&mut self.scratch), ..*self }
+        let arrays = self.arrays.as_ref().map(|arrays| arrays.shrunk(n));
+        TeamEngine { arrays, scratch: std::mem::take(&mut self.scratch), ..*self }
+    }
+
+    /// Whether the team synchronises on arrays of its own.
+    pub fn has_arrays(&self) -> bool {
+        self.arrays.is_some()
     }
 
     /// All members have passed a barrier of the team, with nothing under way on it.
     /// The last `own_arrays` arrays, the barrier has used for itself.
     pub fn barrier_passed(&mut self, own_arrays: usize) {
-        self.memory.barrier_passed(own_arrays);
+        if let Some(arrays) = &mut self.arrays {
+            arrays.barrier_passed(own_arrays);
+        }
+    }
+}
+
+/// The state that an operation moves in: that of its team, and that of the slots of all teams.
+struct Held<'a> {
+    engine: &'a mut TeamEngine,
+    pairs: &'a mut PairMemory,
+    own: &'a OwnSlots<'a>,
+}
+
+/// The memory that an operation may use once it is admitted.
+enum Lease {
+    Array(ArrayLease),
+    Pairs(PairLease),
+}
+
+/// A slot of another member that is to be signalled.
+#[derive(Clone, Copy)]
+enum Signal {
+    /// Of an array, with its word.
+    Array(Mark),
+    Pair(PairMark),
+}
+
+impl Signal {
+    /// The same, for a signal that announces a place.
+    fn announcing(self) -> Signal {
+        match self {
+            Signal::Array(mark) => Signal::Array(Mark { word: mark.word | ANNOUNCES, ..mark }),
+            Signal::Pair(mark) => Signal::Pair(mark.announcing()),
+        }
     }
 
-    /// The members, of `n`, whose next signal belongs to an agreement and has come.
-    pub fn agreeing(&self, n: usize, word_at: &dyn Fn(usize) -> u64) -> Vec<Rank> {
-        self.memory.agreeing(n, word_at)
-    }
-
-    pub fn sync_counts(&self) -> SyncCounts {
-        self.memory.counts()
+    /// The word, which is written next.
+    fn seal(self, held: &mut Held<'_>) -> u64 {
+        match self {
+            Signal::Array(mark) => mark.word,
+            Signal::Pair(mark) => held.pairs.seal(mark),
+        }
     }
 }
 
@@ -221,7 +262,7 @@ impl Progress {
 struct Following {
     data: CompletionCounter,
     to: Rank,
-    mark: Mark,
+    signal: Signal,
 }
 
 /// An operation under way.
@@ -240,6 +281,9 @@ struct Request {
     looks: u32,
     /// The values that the awaited signals have announced.
     announced: Vec<Announced>,
+    /// The data that have come with signals of pairs, by the slots of the schedule. There is room for all,
+    /// so that they stay where they are.
+    mailboxes: Vec<(Slot, Data)>,
     transfers: Option<CompletionCounter>,
     /// Counts puts with signals, if they are one operation and their sources are in use.
     sources: Option<CompletionCounter>,
@@ -290,6 +334,7 @@ impl Teams {
             at: 0,
             looks: 0,
             announced: Vec::new(),
+            mailboxes: Vec::new(),
             transfers: None,
             sources: None,
             following: Vec::new(),
@@ -347,54 +392,69 @@ impl Teams {
         }
         let Some(mut running) = try_locked(&self.collectives.running) else { return false };
         let Running { requests, restless } = &mut *running;
+        let own = self.pair_block.own(&self.memory, self.my_pe());
+        let mut pairs = self.pairs();
         requests.retain_mut(|request| {
-            let is_over = request.advance(self);
-            if is_over && !restless.iter().any(|team| Arc::ptr_eq(team, &request.team)) {
+            let is_over = request.advance(self, &mut pairs, &own);
+            if is_over
+                && request.team.engine().arrays.is_some()
+                && !restless.iter().any(|team| Arc::ptr_eq(team, &request.team))
+            {
                 restless.push(Arc::clone(&request.team));
             }
             !is_over
         });
+        if !pairs.is_at_rest() {
+            for (pe, word) in pairs.chores() {
+                self.collectives.moves.fetch_add(1, Ordering::Relaxed);
+                self.write_word_at_once(pe, self.pair_block.acknowledgement(self.my_pe()), word);
+            }
+        }
+        drop(pairs);
+        self.free_arrays(requests, restless);
+        self.active_operations.store((requests.len() + restless.len()) as u32, Ordering::Relaxed);
+        true
+    }
+
+    /// Makes the progress that arrays of teams need.
+    fn free_arrays(&self, requests: &[Request], restless: &mut Vec<Arc<TeamCore>>) {
         let mut teams: Vec<Arc<TeamCore>> = restless.clone();
-        for request in requests.iter() {
+        for request in requests.iter().filter(|request| !matches!(request.lease, Some(Lease::Pairs(_)))) {
             if !teams.iter().any(|team| Arc::ptr_eq(team, &request.team)) {
                 teams.push(Arc::clone(&request.team));
             }
         }
         teams.iter().for_each(|team| self.do_chores(team));
-        restless.retain(|team| !team.engine().memory.is_at_rest());
-        self.active_operations.store((requests.len() + restless.len()) as u32, Ordering::Relaxed);
-        true
+        restless.retain(|team| team.engine().arrays.as_ref().is_some_and(|arrays| !arrays.is_at_rest()));
     }
 
-    /// Makes the progress that the synchronisation memory of a team needs.
+    /// Makes the progress that the arrays of a team need, if it has any.
     fn do_chores(&self, team: &TeamCore) {
         let mut engine = team.engine();
-        let (ranks, slots) = (engine.block_ranks, engine.slots);
+        let ranks = engine.block_ranks;
+        let Some(arrays) = &mut engine.arrays else { return };
         let own = team.own_start(&self.memory);
         // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
         let word = |offset: usize| unsafe { &*own.add(offset).cast::<AtomicU64>() };
-        for rank in engine.memory.waits_for_acknowledgement() {
-            // SYNC POINT acknowledgement: acquires that the receiver is done with the slots.
-            let heard = word(block::acknowledgement_offset(ranks, slots, rank)).load(Ordering::Acquire);
-            engine.memory.hear(rank, heard);
-            // A signal from it counts as well, although this PE may not be ready to take the signal.
-            for index in SyncMemory::pair_slots(rank) {
-                let heard = word(block::word_offset(ranks, index)).load(Ordering::Acquire);
-                engine.memory.hear_early(rank, index, heard);
-            }
-        }
         // SYNC POINT mark: acquires that the member has begun to free the array.
         let word_at = |index| word(block::word_offset(ranks, index)).load(Ordering::Acquire);
-        for chore in engine.memory.chores(&word_at) {
+        for (to, mark) in arrays.chores(&word_at) {
             self.collectives.moves.fetch_add(1, Ordering::Relaxed);
-            let (to, offset, value) = match chore {
-                Chore::Mark { to, mark } => (to, block::word_offset(ranks, mark.index), mark.word),
-                Chore::Acknowledge { to, word } => {
-                    (to, block::acknowledgement_offset(ranks, slots, team.my_rank()), word)
-                }
-            };
-            self.write_word_at_once(team.pe(to), team.base(to) + offset, value);
+            let offset = block::word_offset(ranks, mark.index);
+            self.write_word_at_once(team.pe(to), team.base(to) + offset, mark.word);
         }
+    }
+
+    /// The slots of pairs of this PE, which all its teams share.
+    pub fn pairs(&self) -> MutexGuard<'_, PairMemory> {
+        locked(&self.pairs)
+    }
+
+    /// The use of the memory that the operations of a team synchronise on.
+    pub fn sync_counts(&self, team: &TeamCore) -> SyncCounts {
+        let of_arrays = team.engine().arrays.as_ref().map(Arrays::counts);
+        let of_pairs = || self.pairs().counts(&self.pair_block.own(&self.memory, self.my_pe()));
+        of_arrays.unwrap_or_else(of_pairs)
     }
 
     /// As `write_word`, and waits until the word is there, unless words come in order: the next one for the
@@ -411,8 +471,8 @@ impl Teams {
         });
     }
 
-    /// Writes a word of another PE's region, after all that this PE has written there by stores, and wakes it
-    /// if it sleeps.
+    /// Writes a word of another PE's region, after all that this PE has written there by stores, and wakes
+    /// it if it sleeps.
     fn write_word(&self, pe: Pe, offset_bytes: usize, value: u64, operation: &'static str) {
         if self.routes.to(pe) == Route::Net {
             let (net, target) = (self.net_endpoint(), RemoteAddress { operation, pe, offset_bytes });
@@ -463,24 +523,21 @@ impl Teams {
 
 impl Request {
     /// Goes on as far as it can; whether it is over.
-    fn advance(&mut self, world: &Teams) -> bool {
+    fn advance(&mut self, world: &Teams, pairs: &mut PairMemory, own: &OwnSlots<'_>) -> bool {
         let team = Arc::clone(&self.team);
         let mut engine = team.engine();
+        let mut held = Held { engine: &mut engine, pairs, own };
         if self.lease.is_none() {
-            if engine.admitted + 1 != self.number {
+            if held.engine.admitted + 1 != self.number || !self.admit(&mut held) {
                 return false;
             }
-            self.lease = engine.memory.admit(&self.plan);
-            if self.lease.is_none() {
-                return false;
-            }
-            engine.admitted += 1;
+            held.engine.admitted += 1;
             world.collectives.moves.fetch_add(1, Ordering::Relaxed);
         }
-        self.follow(world, &engine);
+        self.follow(world, &mut held);
         let plan = Arc::clone(&self.plan);
         while let Some(step) = plan.schedule.steps.get(self.at) {
-            if !self.perform(world, &mut engine, step) {
+            if !self.perform(world, &mut held, step) {
                 let awaited = match *step {
                     Step::Wait { of: rank, .. }
                     | Step::Put { to: rank, .. }
@@ -488,15 +545,8 @@ impl Request {
                     _ => 0,
                 };
                 self.progress.awaits.store(awaited as u32, Ordering::Relaxed);
-                self.looks = self.looks.wrapping_add(1);
-                if self.looks.is_multiple_of(LOOKS_PER_KIND_CHECK) {
-                    self.check_kinds(world, &engine);
-                }
+                self.wait_on(world, &mut held);
                 return false;
-            }
-            let lease = self.lease.as_ref().expect("it is admitted");
-            for &wait in &plan.consumed_after[self.at] {
-                engine.memory.consumed(&plan, lease, wait as usize);
             }
             self.at += 1;
             world.collectives.moves.fetch_add(1, Ordering::Relaxed);
@@ -504,15 +554,14 @@ impl Request {
         // Only operations that this PE has started itself are left: the PE that it awaited last may leave
         // meanwhile.
         self.progress.awaits.store(0, Ordering::Relaxed);
-        if !self.is_complete(world, &engine) {
+        if !self.is_complete(world, &mut held) {
             return false;
         }
-        for &wait in &plan.consumed_after[plan.schedule.steps.len()] {
-            let lease = self.lease.as_ref().expect("it is admitted");
-            engine.memory.consumed(&plan, lease, wait as usize);
+        if let (Some(arrays), Some(Lease::Array(lease))) = (&mut held.engine.arrays, &self.lease) {
+            arrays.end(*lease);
         }
-        engine.memory.end(self.lease.as_ref().expect("it is admitted"));
-        engine.scratch.extend(self.scratch.take());
+        self.mailboxes.drain(..).for_each(|(_, data)| held.pairs.give(data));
+        held.engine.scratch.extend(self.scratch.take());
         let completions = self.transfers.take().into_iter().chain(self.sources.take());
         completions.for_each(|counter| world.completions.release(counter));
         // SYNC POINT collective: releases the stores of the operation.
@@ -520,23 +569,53 @@ impl Request {
         true
     }
 
+    /// Takes the memory that the operation synchronises on; `false` if there is none yet.
+    fn admit(&mut self, held: &mut Held<'_>) -> bool {
+        let team = &self.team;
+        self.lease = match &mut held.engine.arrays {
+            Some(arrays) => arrays.admit().map(Lease::Array),
+            None => {
+                let tag = team.tag(team.my_rank());
+                Some(Lease::Pairs(held.pairs.admit(&self.plan, tag, |rank| team.pe(rank))))
+            }
+        };
+        self.lease.is_some()
+    }
+
+    /// Makes the progress that another PE may need while this operation cannot go on, and checks from time
+    /// to time that other members make the same call.
+    fn wait_on(&mut self, world: &Teams, held: &mut Held<'_>) {
+        self.looks = self.looks.wrapping_add(1);
+        let checks = self.looks.is_multiple_of(LOOKS_PER_KIND_CHECK);
+        if let Some(Lease::Pairs(lease)) = &self.lease {
+            let (team, plan) = (&self.team, &self.plan);
+            let other = held.pairs.take_ahead((plan, lease), checks, |rank| team.pe(rank), held.own);
+            if let Some(pe) = other {
+                self.fail_other_kind(world, team.members().rank_of(pe));
+            }
+        } else if checks {
+            self.check_kinds(world, held.engine);
+        }
+    }
+
     /// Begins a step; `false` if it cannot begin or is not over yet.
-    fn perform(&mut self, world: &Teams, engine: &mut TeamEngine, step: &Step) -> bool {
+    fn perform(&mut self, world: &Teams, held: &mut Held<'_>, step: &Step) -> bool {
         match *step {
             Step::Put { to, from, into, bytes, signal } => {
-                self.put(world, engine, (to, signal), from, into, bytes)
+                self.put(world, held, (to, signal), from, into, bytes)
             }
             Step::Get { of, from, into, bytes } => {
-                let from = self.remote(world, engine, of, (from, bytes), None);
-                let into = self.place(world, engine, into);
+                let from = self.remote(world, of, (from, bytes));
+                let into = self.place(world, held.engine, into);
                 self.get(world, of, from, into, bytes);
                 true
             }
-            Step::Signal { to, slot, announces } => self.signal(world, engine, to, slot, announces),
-            Step::Wait { of, slot } => self.has_come(world, engine, of, slot),
-            Step::Complete => self.is_complete(world, engine),
+            Step::Signal { to, slot, announces } => self.signal(world, held, to, slot, announces),
+            Step::Wait { of, slot } => self.has_come(world, held, of, slot),
+            Step::Complete => self.is_complete(world, held),
             Step::Copy { from, into, bytes } => {
-                let (from, into) = (self.place(world, engine, from), self.place(world, engine, into));
+                let (from, into) =
+                    (self.place(world, held.engine, from), self.place(world, held.engine, into));
                 if from.cast_const() != into.cast_const() {
                     // SAFETY: by the plan's shape both places have this many bytes, and they do not overlap.
                     unsafe { copy::copy(into, from, bytes) };
@@ -544,7 +623,8 @@ impl Request {
                 true
             }
             Step::CopyStrided { from, from_stride, into, into_stride, block, count } => {
-                let (from, into) = (self.place(world, engine, from), self.place(world, engine, into));
+                let (from, into) =
+                    (self.place(world, held.engine, from), self.place(world, held.engine, into));
                 for i in 0..count {
                     // SAFETY: by the plan's shape all blocks lie in source, target and scratch memory.
                     unsafe { copy::copy(into.add(i * into_stride), from.add(i * from_stride), block) };
@@ -552,7 +632,8 @@ impl Request {
                 true
             }
             Step::Reduce { left, right, into, bytes } => {
-                let [left, right, into] = [left, right, into].map(|place| self.place(world, engine, place));
+                let [left, right, into] =
+                    [left, right, into].map(|place| self.place(world, held.engine, place));
                 let combiner = self.operands.combiner.as_ref();
                 let combiner = combiner.expect("an operation that combines has a combiner");
                 // SAFETY: by the plan's shape the places have this many bytes.
@@ -566,45 +647,6 @@ impl Request {
         }
     }
 
-    /// Whether a signal has come; takes the place that it announces.
-    fn has_come(&mut self, world: &Teams, engine: &mut TeamEngine, of: Rank, slot: Slot) -> bool {
-        let expected = self.expected(engine, self.at, of, slot);
-        let own = self.team.own_start(&world.memory);
-        // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
-        let word = |offset: usize| unsafe { &*own.add(offset).cast::<AtomicU64>() };
-        // SYNC POINT mark: acquires the earlier stores and loads of the signalling PE.
-        let found = word(block::word_offset(engine.block_ranks, expected.index)).load(Ordering::Acquire);
-        if !engine.memory.has_come(expected, found, of) {
-            if engine.memory.is_of_other_kind(expected, found) {
-                self.fail_other_kind(world, Some(of));
-            }
-            return false;
-        }
-        if found & ANNOUNCES != 0 {
-            let places = block::announced_offsets(engine.block_ranks, expected.index);
-            let [offset, bytes] = places.map(|offset| word(offset).load(Ordering::Relaxed) as usize);
-            self.announced.push(Announced { slot, offset, bytes });
-        }
-        true
-    }
-
-    /// Looks through all that has come for this operation, if it is of the other kind: a member that makes
-    /// another call signals perhaps elsewhere than this one looks.
-    #[cold]
-    #[inline(never)]
-    fn check_kinds(&self, world: &Teams, engine: &TeamEngine) {
-        let Some(lease) = &self.lease else { return };
-        let own = self.team.own_start(&world.memory);
-        for (of, expected) in engine.memory.all_expected(&self.plan, lease) {
-            let offset = block::word_offset(engine.block_ranks, expected.index);
-            // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
-            let found = unsafe { &*own.add(offset).cast::<AtomicU64>() }.load(Ordering::Relaxed);
-            if engine.memory.is_of_other_kind(expected, found) {
-                self.fail_other_kind(world, of);
-            }
-        }
-    }
-
     /// A member agrees where this operation is none, or the other way round.
     #[cold]
     fn fail_other_kind(&self, world: &Teams, of: Option<Rank>) -> ! {
@@ -614,15 +656,10 @@ impl Request {
         }
     }
 
-    fn expected(&self, engine: &TeamEngine, at: usize, of: Rank, slot: Slot) -> Mark {
-        let lease = self.lease.as_ref().expect("it is admitted");
-        engine.memory.expected(&self.plan, lease, at, of, slot)
-    }
-
-    /// Whether all transfers so far are complete and their signals on the way, or, for puts with signals that
-    /// are one operation, whether their sources are free.
-    fn is_complete(&mut self, world: &Teams, engine: &TeamEngine) -> bool {
-        self.follow(world, engine);
+    /// Whether all transfers so far are complete and their signals on the way, or, for puts with signals
+    /// that are one operation, whether their sources are free.
+    fn is_complete(&mut self, world: &Teams, held: &mut Held<'_>) -> bool {
+        self.follow(world, held);
         self.following.is_empty()
             && self.transfers.as_ref().is_none_or(CompletionCounter::is_done)
             && self.sources.as_ref().is_none_or(CompletionCounter::is_sent)
@@ -645,32 +682,30 @@ impl Request {
                 let (offset, _) = self.scratch.expect("a schedule that names scratch memory says how much");
                 world.memory.heap(world.my_pe()).wrapping_add(offset)
             }
-            Buffer::Mailbox(slot) => {
-                let (at, of) = self.plan.mailboxes[&slot];
-                let index = self.expected(engine, at, of, slot).index;
-                let mailbox = block::mailbox_offset(engine.block_ranks, index);
-                self.team.own_start(&world.memory).wrapping_add(mailbox)
-            }
+            Buffer::Mailbox(slot) => match (&engine.arrays, &self.lease) {
+                (Some(arrays), Some(Lease::Array(lease))) => {
+                    let index = arrays.mark(&self.plan, *lease, slot).index;
+                    let mailbox = block::mailbox_offset(engine.block_ranks, index);
+                    self.team.own_start(&world.memory).wrapping_add(mailbox)
+                }
+                _ => {
+                    let mailbox = self.mailboxes.iter().find(|(of, _)| *of == slot);
+                    match &mailbox.expect("a step reads a mailbox after the wait for its signal").1 {
+                        Data::Datum(datum) => std::ptr::from_ref(datum).cast::<u8>().cast_mut(),
+                        Data::Mailbox(bytes) => bytes.0.as_ptr().cast_mut(),
+                    }
+                }
+            },
         };
         start.wrapping_add(place.offset)
     }
 
     /// Where `bytes` bytes of another member's memory are, from the start of its region. They lie in the
-    /// array that is this PE's target as well, in a mailbox, or in the place that the member has announced.
-    fn remote(
-        &self,
-        world: &Teams,
-        engine: &TeamEngine,
-        rank: Rank,
-        (remote, bytes): (Remote, usize),
-        mark: Option<Mark>,
-    ) -> usize {
+    /// array that is this PE's target as well, or in the place that the member has announced.
+    fn remote(&self, world: &Teams, rank: Rank, (remote, bytes): (Remote, usize)) -> usize {
         match remote {
             Remote::Target(offset) => self.operands.target_bases.at(rank) + offset,
-            Remote::Mailbox => {
-                let mark = mark.expect("a put into a mailbox signals its slot");
-                self.team.base(rank) + block::mailbox_offset(engine.block_ranks, mark.index)
-            }
+            Remote::Mailbox => unreachable!("a mailbox belongs to the slot that is signalled"),
             Remote::Announced { slot, offset } => {
                 let place = self.announced.iter().find(|announced| announced.slot == slot);
                 let at = place.and_then(|place| place.at(offset, bytes, world.memory.region_bytes()));

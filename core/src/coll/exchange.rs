@@ -1,7 +1,7 @@
 //! The exchange of agreement records by a schedule, for members that do not all map each other.
 //!
-//! Invariant: its signals have a kind of their own, and its data arrive where no other operation puts any. So
-//! the data found there when the signals have come were sent by the same exchange of the other members.
+//! Invariant: its signals have a kind of their own, and its data arrive where no other operation puts any.
+//! So the data found there when the signals have come were sent by the same exchange of the other members.
 
 use super::block;
 use super::engine::Operands;
@@ -27,22 +27,29 @@ impl TeamCore {
     /// A member that has begun an agreement before the last of `calls` calls in two levels of this PE, if it
     /// is seen to: it has begun fewer calls, and an agreement that this PE has not begun.
     pub fn agrees_before(&self, world: &Teams, calls: u64) -> Option<Rank> {
-        let engine = self.engine();
-        let (own, ranks) = (self.own_start(&world.memory), engine.block_ranks);
+        let own = self.own_start(&world.memory);
+        let ranks = {
+            let engine = self.engine();
+            if engine.has_arrays() {
+                return None;
+            }
+            engine.block_ranks
+        };
         // SAFETY: the words of the own block lie at these offsets and are accessed as atomics only.
         let word = |offset: usize| unsafe { &*own.add(offset).cast::<AtomicU64>() };
-        // SYNC POINT mark: acquires the earlier stores of the signalling PE.
-        let word_at = |index| word(block::word_offset(ranks, index)).load(Ordering::Acquire);
         let next = self.agreed_last.load(Ordering::Relaxed) + 1;
         let area = block::exchange_offset(ranks, next);
         let begun = |rank: &Rank| word(area + rank * block::SAID_BYTES).load(Ordering::Relaxed);
-        engine.agreeing(self.len(), &word_at).into_iter().find(|rank| begun(rank) < calls)
+        let (tag, slots) = (self.tag(self.me), world.pair_block.own(&world.memory, world.my_pe()));
+        let mut pairs = world.pairs();
+        let mut agrees = |rank: &Rank| pairs.agrees_next(self.pe(*rank), tag, &slots);
+        (0..self.len()).find(|rank| *rank != self.me && agrees(rank) && begun(rank) < calls)
     }
 }
 
 impl Teams {
-    /// An all-gather of the runtime itself: returns the values of all members by rank, of which this PE gives
-    /// `value`. It is a schedule of puts, and its signals have a kind of their own, so that no user's
+    /// An all-gather of the runtime itself: returns the values of all members by rank, of which this PE
+    /// gives `value`. It is a schedule of puts, and its signals have a kind of their own, so that no user's
     /// collective can be taken for it. `said` is the call of this PE.
     #[track_caller]
     pub fn exchange_by_schedule(

@@ -3,6 +3,7 @@
 //! Invariant: a free block is all zero.
 
 use crate::base::locked::locked;
+use crate::coll::block::ALIGN_BYTES;
 use crate::coll::symmetric_region::SPACE_ALIGN_BYTES;
 use crate::coll::teams::Teams;
 use crate::memory::heap::Heap;
@@ -24,6 +25,7 @@ impl Teams {
     pub fn pool_free(&self, offset_bytes: usize, bytes: usize) {
         // SAFETY: the block is this PE's, and the caller that gives it back knows that it is no longer used.
         unsafe { self.memory.clear(self.my_pe(), offset_bytes, bytes) };
+        self.pairs().forget((offset_bytes / ALIGN_BYTES) as u64);
         self.pool().free(offset_bytes);
     }
 

@@ -10,7 +10,7 @@ use super::table::{Algorithm, Graph};
 use super::tuning;
 use crate::base::error::{ErrorKind, Result};
 use crate::coll::teams::Teams;
-use pelago_boot::{SettingError, Settings, SyncMemoryKind, settings_table};
+use pelago_boot::{CollFormKind, SettingError, Settings, SyncMemoryKind, settings_table};
 use pelago_schedule::select;
 use std::collections::BTreeMap;
 
@@ -25,6 +25,10 @@ const FORCED: &str = "PELAGO_COLL";
 /// If `PELAGO_COLL` names an algorithm that does not exist, and the errors of [`tuning::load`].
 pub fn preferences(settings: &Settings) -> Result<Preferences, SettingError> {
     let graph = match settings.sync_memory {
+        // The default: where operations may take other forms, algorithms are chosen by their speed.
+        SyncMemoryKind::PairwiseDoubling if settings.coll_form == CollFormKind::Schedule => {
+            Some(Graph::Doubling)
+        }
         SyncMemoryKind::PairwiseStructure => Some(Graph::TreeStructure),
         SyncMemoryKind::PairwiseEdges => Some(Graph::TreeEdges),
         _ => None,

@@ -13,8 +13,8 @@ use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 impl TeamCore {
-    /// The team of `n` members: those of ranks `start`, `start + stride`, and so on. Collective on this team;
-    /// `None` for members that are not in the new one.
+    /// The team of `n` members: those of ranks `start`, `start + stride`, and so on. Collective on this
+    /// team; `None` for members that are not in the new one.
     ///
     /// # Errors
     /// If a rank is not in this team or occurs twice, `n` is 0, a pool has no room, or the members do not
@@ -156,7 +156,9 @@ impl TeamCore {
     }
 
     /// The team of the first `n` members, in place of this one, which is not used any more. The members that
-    /// leave get `None`, and wait for no other member. Collective on this team.
+    /// leave get `None`, and wait for no other member, unless teams or spaces were made from this team and
+    /// not all of them are known to be dropped: then the members first tell each other what they have
+    /// dropped. Collective on this team.
     ///
     /// # Errors
     /// If `n` is 0 or exceeds the team, or as [`split_strided`](TeamCore::split_strided).
@@ -167,8 +169,10 @@ impl TeamCore {
             return Err(bad(world, "shrink", reason));
         }
         // Teams and spaces made from this team keep it in use, and the team of all PEs stays as well.
-        let tie = self.tie.clone().filter(|_| !self.children().were_any());
-        let Some(tie) = tie else { return self.split_strided(world, 0, 1, n) };
+        let tie = match &self.tie {
+            Some(tie) if self.is_childless(world, n)? => Arc::clone(tie),
+            _ => return self.split_strided(world, 0, 1, n),
+        };
         self.leave_behind(world, n);
         self.is_retired.store(true, Ordering::Relaxed);
         if self.my_rank() >= n {
@@ -186,6 +190,16 @@ impl TeamCore {
             small.go_on_in(world, levels);
         }
         Ok(Some(Arc::new(small.placed(world))))
+    }
+
+    /// Whether all members have dropped all teams and spaces that were made from this team, which is about
+    /// to shrink to `n` members. All members get the same answer.
+    #[track_caller]
+    fn is_childless(self: &Arc<Self>, world: &Teams, n: usize) -> Result<bool> {
+        if self.children().len() > 0 {
+            self.reclaim_children(world, Birth { operation: "shrink", words: [n as u64, 0] })?;
+        }
+        Ok(self.children().len() == 0)
     }
 
     /// Symmetric memory of this team alone, of `bytes` bytes at each member. Collective on this team.

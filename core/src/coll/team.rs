@@ -1,4 +1,5 @@
-//! The state that a PE keeps of a team: its members, the places of their blocks, and the state of operations.
+//! The state that a PE keeps of a team: its members, the places of their blocks, and the state of
+//! operations.
 //!
 //! Invariant: all members of a team make the same collective calls in the same order.
 
@@ -184,6 +185,13 @@ impl TeamCore {
         self.bases.at(rank)
     }
 
+    /// The number by which a member tells the team from all other teams that it is in and that are alive:
+    /// the place of its block. A smaller team that goes on in the block has the same.
+    #[inline]
+    pub fn tag(&self, rank: Rank) -> u64 {
+        (self.bases.at(rank) / block::ALIGN_BYTES) as u64
+    }
+
     /// Where this PE's own block is mapped.
     pub fn own_start(&self, memory: &Memory) -> *mut u8 {
         // SAFETY: this PE has its block at this offset of its region.
@@ -253,8 +261,8 @@ impl TeamCore {
         }
     }
 
-    /// Ends the job: the members do not make the same call, and no other member can report it, as one of them
-    /// takes part in no agreement. `mine` is this PE's.
+    /// Ends the job: the members do not make the same call, and no other member can report it, as one of
+    /// them takes part in no agreement. `mine` is this PE's.
     #[cold]
     #[track_caller]
     pub fn fail_met(&self, world: &Teams, mine: &str, rank: Option<Rank>) -> ! {
@@ -266,8 +274,8 @@ impl TeamCore {
         ))
     }
 
-    /// Exchanges `record`, and returns the records of all members by rank. It is an agreement: where a member
-    /// makes a call of another kind, the job ends.
+    /// Exchanges `record`, and returns the records of all members by rank. It is an agreement: where a
+    /// member makes a call of another kind, the job ends.
     #[track_caller]
     pub fn exchange(
         self: &Arc<Self>,
@@ -326,9 +334,9 @@ impl TeamCore {
         })
     }
 
-    /// Lets all members make this call: an exchange after all of them have completed the operations that they
-    /// have started, in which they compare their calls, and after which the arrays of `region` that all have
-    /// dropped are reclaimed.
+    /// Lets all members make this call: an exchange after all of them have completed the operations that
+    /// they have started, in which they compare their calls, and after which the arrays of `region` that
+    /// all have dropped are reclaimed.
     #[track_caller]
     pub fn agree(self: &Arc<Self>, world: &Teams, region: &SymmetricRegion, call: Call) -> Result<()> {
         let mut exchanges = self.exchanging(world);
@@ -377,6 +385,37 @@ impl TeamCore {
         Err(ErrorKind::Mismatch { me, sequence, pe, mine, theirs }.into())
     }
 
+    /// Gives back the memory of the teams and spaces made from this team that all members have dropped.
+    /// Collective, an exchange.
+    ///
+    /// # Errors
+    /// If a member makes another call.
+    pub fn reclaim_children(self: &Arc<Self>, world: &Teams, call: Birth) -> Result<()> {
+        let mut exchanges = self.exchanging(world);
+        *exchanges += 1;
+        let records = self.exchange_dropped(world, *exchanges, call, 0);
+        let (mine, mut ranks) = (&records[self.me], records.iter().enumerate());
+        ranks.try_for_each(|(rank, theirs)| self.compare(world, rank, (mine, theirs), *exchanges))
+    }
+
+    /// An exchange in which the members also tell each other which teams and spaces made from this team they
+    /// have dropped. If all make the same call, the memory of those that all have dropped is given back.
+    fn exchange_dropped(
+        self: &Arc<Self>,
+        world: &Teams,
+        number: u64,
+        call: Birth,
+        offset: u64,
+    ) -> Vec<AgreementRecord> {
+        let mut record: AgreementRecord = [call.code(), call.words[0], call.words[1], offset, 0, 0, 0, 0];
+        record[4..].copy_from_slice(&self.children().dropped());
+        let records = self.exchange(world, number, record);
+        if records.iter().all(|theirs| theirs[0] == call.code()) {
+            self.children().reclaim(world, &records);
+        }
+        records
+    }
+
     /// The exchange of all members that makes teams or a space from this team: whether they make the same
     /// call, two words each, and a block of `bytes` bytes of their pools, if they need one.
     pub fn bear(self: &Arc<Self>, world: &Teams, call: Birth, bytes: Option<usize>) -> Result<Born> {
@@ -389,13 +428,7 @@ impl TeamCore {
             Some(None) => NO_ROOM,
             Some(Some(offset)) => offset as u64,
         };
-        let mut record: AgreementRecord = [call.code(), call.words[0], call.words[1], offset, 0, 0, 0, 0];
-        record[4..].copy_from_slice(&self.children().dropped());
-        let records = self.exchange(world, *exchanges, record);
-        let is_same_call = records.iter().all(|theirs| theirs[0] == call.code());
-        if is_same_call {
-            self.children().reclaim(world, &records);
-        }
+        let records = self.exchange_dropped(world, *exchanges, call, offset);
         let block = block.flatten().zip(bytes);
         let problem = match records.iter().position(|theirs| theirs[0] != call.code()) {
             Some(rank) => Some(ErrorKind::Mismatch {

@@ -1,9 +1,12 @@
 //! The teams of a PE, its symmetric heap, and its collective operations: all that these need.
 
+use super::block::pairs::PairBlock;
 use super::engine::Collectives;
 use super::symmetric_region::SymmetricRegion;
+use super::sync_memory::{self, PairMemory, Reuse};
 use super::team::TeamCore;
-use crate::base::error::Result;
+use crate::Pe;
+use crate::base::error::{ErrorKind, Result};
 use crate::memory::heap::Heap;
 use crate::memory::segment::RESERVED_BYTES;
 use crate::wait::engine::Engine;
@@ -22,10 +25,13 @@ pub struct Teams {
     pub pool: Mutex<Heap>,
     /// The team of all PEs.
     pub team: Arc<TeamCore>,
-    /// The same PEs with memory of their own, where the barrier of all PEs needs a team: so it is never taken
-    /// for a collective operation of the team of all PEs.
+    /// The same PEs with memory of their own, where the barrier of all PEs needs a team: so it is never
+    /// taken for a collective operation of the team of all PEs.
     pub barrier_team: Option<Arc<TeamCore>>,
     pub collectives: Collectives,
+    /// Where the slots of pairs lie in the region of every PE, and their state, if the job uses them.
+    pub pair_block: PairBlock,
+    pub pairs: Mutex<PairMemory>,
 }
 
 impl Deref for Teams {
@@ -44,6 +50,7 @@ impl Teams {
         let heap = Heap::new(RESERVED_BYTES, engine.memory.heap_bytes());
         let mut pool = Heap::new(engine.memory.heap_bytes(), engine.memory.region_bytes());
         let collectives = Collectives::new(settings)?;
+        let pair_block = pair_block(settings, &mut pool, (me, n_pes))?;
         let (meets_at_counter, is_plain) = collectives.manners(&engine, n_pes);
         let mut team_of_all = || {
             let how = (settings.sync_memory, has_net);
@@ -62,6 +69,16 @@ impl Teams {
             team,
             barrier_team,
             collectives,
+            pair_block,
+            pairs: Mutex::new(PairMemory::new(me)),
         })
     }
+}
+
+/// The block of the slots of pairs, the first in the pool of every PE; of no PEs if the job uses arrays.
+fn pair_block(settings: &Settings, pool: &mut Heap, (me, n_pes): (Pe, usize)) -> Result<PairBlock> {
+    let n_pes = if sync_memory::reuse(settings.sync_memory) == Reuse::Pairs { n_pes } else { 0 };
+    let asked_bytes = PairBlock::bytes(n_pes);
+    let block = PairBlock::take(pool, n_pes);
+    Ok(block.ok_or(ErrorKind::PoolExhausted { me, operation: "init", pe: me, asked_bytes })?)
 }

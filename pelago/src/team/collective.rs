@@ -2,8 +2,8 @@
 //! [`nonblocking`](Team::nonblocking), to be started again and again through
 //! [`persistent`](Team::persistent). The operations are the methods of one trait, [`Collective`].
 //!
-//! Invariant: the operands of an operation are checked here, before anything is started; all members make the
-//! same calls in the same order, so all choose the same form and algorithm.
+//! Invariant: the operands of an operation are checked here, before anything is started; all members make
+//! the same calls in the same order, so all choose the same form and algorithm.
 
 use super::request::{NonBlocking, PersistentCalls};
 use super::span::Span;
@@ -151,8 +151,8 @@ pub trait Collective {
     }
 
     /// As [`all_to_all`](Collective::all_to_all), with blocks of any length at any place: `sends[j]` gives
-    /// the start in the source and the number of elements of the block for rank j, `receives[i]` the start in
-    /// the target and the number of elements of the block from rank i.
+    /// the start in the source and the number of elements of the block for rank j, `receives[i]` the start
+    /// in the target and the number of elements of the block from rank i.
     #[track_caller]
     fn all_to_all_varying<'a, T: Element>(
         &self,
@@ -220,7 +220,8 @@ pub trait Collective {
         self.perform(world, call.with(self.combiner(op)?))
     }
 
-    /// Combines the sources of ranks 0 to i - 1 in the target of rank i; the target of rank 0 stays as it is.
+    /// Combines the sources of ranks 0 to i - 1 in the target of rank i; the target of rank 0 stays as it
+    /// is.
     #[track_caller]
     fn exclusive_scan<'a, T: Element>(
         &self,
@@ -342,9 +343,10 @@ impl<'w> Team<'w> {
         PersistentCalls { team: self }
     }
 
-    /// How much the memory is used that this PE's scheduled operations of the team synchronise on.
+    /// How much the memory is used that this PE's scheduled operations of the team synchronise on. Where it
+    /// belongs to pairs of PEs, all teams of this PE share it, and so do the counts.
     pub fn sync_counts(&self) -> pelago_core::coll::sync_memory::SyncCounts {
         callback::forbid(self.world.core(), "sync_counts");
-        self.core.engine().sync_counts()
+        self.world.core().sync_counts(&self.core)
     }
 }

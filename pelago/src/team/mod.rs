@@ -180,7 +180,11 @@ impl<'w> Team<'w> {
 
     /// The team of the first `n` members, in place of this one: its memory is used on, so nothing is
     /// exchanged, and the members that leave (they get `None`) wait for no other member. Collective on this
-    /// team. It costs more for the team of all PEs, which stays: there it is a split.
+    /// team.
+    ///
+    /// If teams or spaces were made from this team, the members first tell each other which of them they
+    /// have dropped, in one exchange. If one is still alive, this team stays for it, and `shrink` is a
+    /// split, as it always is for the team of all PEs.
     ///
     /// ```
     /// # pelago::spmd(3, |world| -> pelago::Result<()> {

@@ -1,8 +1,8 @@
 //! All-gather by dissemination: in round k each rank sends all blocks that it has, its own and those of the
 //! 2^k - 1 ranks before it, to the rank at distance 2^k.
 //!
-//! Blocks go to their final places, so that nothing is rotated at the end. Blocks that wrap around the end of
-//! the target are two pieces and take two messages.
+//! Blocks go to their final places, so that nothing is rotated at the end. Blocks that wrap around the end
+//! of the target are two pieces and take two messages.
 //!
 //! Cost: ceil(log2 n) rounds, n - 1 blocks to each rank; one message a round, for some ranks two.
 //! Source: Bruck, Ho, Kipnis, Upfal, Weathersby 1997, the concatenation; without its rotation.
@@ -19,7 +19,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "dissemination: in round k each rank sends all its blocks to the rank at distance 2^k",
     source: "Bruck, Ho, Kipnis, Upfal, Weathersby 1997",
     fold: Fold::None,
-    graph: Graph::Doubling,
+    graph: Graph::Other,
     restriction: unrestricted,
     build,
 };

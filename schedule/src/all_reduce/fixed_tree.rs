@@ -17,7 +17,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "up a binary tree to rank 0, and down again",
     source: "Welch, Venkata 2014",
     fold: Fold::Any,
-    graph: Graph::TreeEdges,
+    graph: Graph::TreeAtRankZero,
     restriction: unrestricted,
     build,
 };

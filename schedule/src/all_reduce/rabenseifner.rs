@@ -26,7 +26,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "halves of halves are combined, then gathered again",
     source: "Rabenseifner 2004",
     fold: Fold::Tree,
-    graph: Graph::Doubling,
+    graph: Graph::Other,
     restriction: unrestricted,
     build,
 };

@@ -2,8 +2,8 @@
 //! blocks that need a step go together in one message.
 //!
 //! Invariant: before the round of distance 2^k, place i of the row holds a block whose whole distance is i
-//! and which has travelled the lowest k bits of i. A block that has travelled its highest bit has arrived and
-//! goes to the target.
+//! and which has travelled the lowest k bits of i. A block that has travelled its highest bit has arrived
+//! and goes to the target.
 //!
 //! A round's message goes to a mailbox if it fits, else to scratch memory that the receiver announces.
 //!
@@ -22,7 +22,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "dissemination: blocks travel in steps of powers of two",
     source: "Bruck, Ho, Kipnis, Upfal, Weathersby 1997",
     fold: Fold::None,
-    graph: Graph::Doubling,
+    graph: Graph::Other,
     restriction,
     build,
 };

@@ -15,7 +15,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "in round k each rank signals the rank at distance 2^k",
     source: "Hensgen, Finkel, Manber 1988",
     fold: Fold::None,
-    graph: Graph::Doubling,
+    graph: Graph::Other,
     restriction: unrestricted,
     build,
 };

@@ -3,6 +3,7 @@
 mod dissemination;
 mod fixed_tree;
 mod hierarchical;
+mod hypercube;
 mod tree;
 
 use crate::algorithm::Algorithm;
@@ -11,7 +12,8 @@ use crate::algorithm::Algorithm;
 #[rustfmt::skip] // a line for each
 pub(crate) const TABLE: &[Algorithm] = &[
     dissemination::ALGORITHM,
-    tree::ALGORITHM,
+    hypercube::ALGORITHM,
     fixed_tree::ALGORITHM,
+    tree::ALGORITHM,
     hierarchical::ALGORITHM,
 ];

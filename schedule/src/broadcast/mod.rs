@@ -2,6 +2,7 @@
 //!
 //! Invariant: only the root itself writes the root's target, so source and target may be the same memory.
 
+mod balanced_tree;
 mod binomial;
 mod chain;
 mod doubling;
@@ -18,6 +19,7 @@ use crate::algorithm::Algorithm;
 #[rustfmt::skip] // a line for each
 pub(crate) const TABLE: &[Algorithm] = &[
     linear::ALGORITHM,
+    balanced_tree::ALGORITHM,
     binomial::ALGORITHM,
     k_nomial::ALGORITHM,
     scatter_all_gather::ALGORITHM,

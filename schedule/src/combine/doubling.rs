@@ -1,11 +1,13 @@
 //! Recursive doubling for any number of ranks (Thakur, Rabenseifner, Gropp 2005).
 //!
-//! As many ranks as the largest power of two that is at most n take part in the rounds. Among the first
-//! ranks, the odd ones first send their operands to their left neighbours, and receive the result from them
-//! at the end.
+//! As many ranks as the largest power of two that is at most n take part in the rounds. Each other rank
+//! first sends its operand to one of these, and receives the result from it at the end. In order, these are
+//! the odd ones among the first ranks, and they send to their left neighbours. Over the hypercube, they are
+//! the ranks from the power of two on, and they send to the rank without the highest bit: then all ranks
+//! that communicate differ in one bit, whatever n is.
 //!
-//! Invariant: after a round a rank has the combination of a range of ranks, with the lower half on the left;
-//! all ranks of the range have the same expression.
+//! Invariant: in order, after a round a rank has the combination of a range of ranks, with the lower half on
+//! the left; all ranks that have combined the same operands have the same expression.
 
 use super::transfer::{Inbox, Incoming, Wire, give};
 use crate::schedule::{Builder, Place, Rank, Remote, Slot};
@@ -42,20 +44,29 @@ pub struct Pairing {
     pub rounds: usize,
     /// Number of ranks beyond the power of two.
     pub extra: usize,
+    /// Whether the ranks beyond are the last ones, which are paired over the hypercube, and not in order.
+    pub is_hypercube: bool,
 }
 
 impl Pairing {
-    /// The pairing of `n` ranks.
+    /// The pairing of `n` ranks that keeps their order.
     #[inline]
     pub fn of(n: usize) -> Pairing {
         let rounds = n.ilog2() as usize;
-        Pairing { rounds, extra: n - (1 << rounds) }
+        Pairing { rounds, extra: n - (1 << rounds), is_hypercube: false }
     }
 
-    /// The number of a rank in the rounds; `None` for a rank that sends its operand to its left neighbour.
+    /// The pairing of `n` ranks over the edges of the hypercube.
+    #[inline]
+    pub fn over_hypercube(n: usize) -> Pairing {
+        Pairing { is_hypercube: true, ..Pairing::of(n) }
+    }
+
+    /// The number of a rank in the rounds; `None` for a rank that sends its operand to another one.
     #[inline]
     pub fn number(&self, rank: Rank) -> Option<usize> {
         match rank < 2 * self.extra {
+            _ if self.is_hypercube => (rank < 1 << self.rounds).then_some(rank),
             true => rank.is_multiple_of(2).then_some(rank / 2),
             false => Some(rank - self.extra),
         }
@@ -64,10 +75,16 @@ impl Pairing {
     /// The rank with this number.
     #[inline]
     pub fn rank(&self, number: usize) -> Rank {
-        number + number.min(self.extra)
+        if self.is_hypercube { number } else { number + number.min(self.extra) }
     }
 
-    /// Whether the rank with this number has received its right neighbour's operand.
+    /// The distance between a rank that takes part and the rank beyond that is paired with it.
+    #[inline]
+    pub fn distance(&self) -> usize {
+        if self.is_hypercube { 1 << self.rounds } else { 1 }
+    }
+
+    /// Whether the rank with this number has received the operand of a rank beyond.
     #[inline]
     pub fn is_doubled(&self, number: usize) -> bool {
         number < self.extra
@@ -85,10 +102,21 @@ pub fn all_reduce(
     targets_are_free: bool,
     first: Slot,
 ) {
+    paired(b, group, Pairing::of(group.size), (own, bytes), targets_are_free, first);
+}
+
+/// The same with a pairing of the group's ranks. Over the hypercube the operation must commute.
+pub fn paired(
+    b: &mut Builder,
+    group: Group<'_>,
+    pairing: Pairing,
+    (own, bytes): (Place, usize),
+    targets_are_free: bool,
+    first: Slot,
+) {
     if group.size == 1 {
         return b.copy(own, Place::target(0), bytes);
     }
-    let pairing = Pairing::of(group.size);
     let rounds = Rounds { group, pairing, bytes, targets_are_free, first };
     match pairing.number(group.me) {
         Some(number) => rounds.take_part(b, number, own),
@@ -109,7 +137,7 @@ impl Rounds<'_> {
         Wire { data: self.first + round, room: self.first + self.pairing.rounds + 1 + round }
     }
 
-    /// The slots for operands that are sent to a left neighbour; the first of them also signals the result
+    /// The slots for operands of ranks beyond the power of two; the first of them also signals the result
     /// that comes back.
     fn handing(&self) -> Wire {
         let data = self.first + self.pairing.rounds;
@@ -127,7 +155,7 @@ impl Rounds<'_> {
     }
 
     fn stand_by(&self, b: &mut Builder, own: Place) {
-        let to = self.group.rank(self.group.me - 1);
+        let to = self.group.rank(self.group.me - self.pairing.distance());
         give(b, to, own, self.bytes, self.handing(), self.targets_are_free);
         b.wait(to, self.handing().data);
     }
@@ -135,7 +163,7 @@ impl Rounds<'_> {
     fn open_inbox(&self, b: &mut Builder, number: usize) -> Inbox {
         let mut expected = Vec::with_capacity(self.pairing.rounds + 1);
         if self.pairing.is_doubled(number) {
-            let of = self.group.rank(self.group.me + 1);
+            let of = self.group.rank(self.group.me + self.pairing.distance());
             expected.push(Incoming { of, wire: self.handing(), into_target: self.targets_are_free });
         }
         expected.extend((0..self.pairing.rounds).map(|round| Incoming {
@@ -180,7 +208,7 @@ impl Rounds<'_> {
             sum = into;
         }
         if self.pairing.is_doubled(number) {
-            let to = self.group.rank(self.group.me + 1);
+            let to = self.group.rank(self.group.me + self.pairing.distance());
             b.put_signal(to, target, Remote::Target(0), bytes, self.handing().data);
         }
     }
@@ -192,8 +220,8 @@ mod tests {
 
     #[test]
     fn numbers_and_ranks_are_inverse() {
-        for n in 1..=40 {
-            let pairing = Pairing::of(n);
+        for pairing in (1..=40).flat_map(|n| [Pairing::of(n), Pairing::over_hypercube(n)]) {
+            let n = (1 << pairing.rounds) + pairing.extra;
             let numbers: Vec<usize> = (0..n).filter_map(|rank| pairing.number(rank)).collect();
             assert_eq!(numbers, Vec::from_iter(0..1 << pairing.rounds), "n {n}");
             for number in numbers {

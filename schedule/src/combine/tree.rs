@@ -2,7 +2,8 @@
 //!
 //! In the halving tree every subtree is a range of ranks, so operands can be combined in the order of ranks
 //! whatever the root; for the root 0 and a power of two it is the binomial tree. In the fixed tree rank r is
-//! linked to (r - 1) / 2 whatever the root.
+//! linked to (r - 1) / 2 whatever the root. The balanced tree is the same tree for the root 0; for another
+//! root the ranks are counted from the root on.
 //!
 //! Invariant: both ends of a link compute it from n and the root alone, and agree on its slot.
 
@@ -69,6 +70,24 @@ pub fn fixed(n: usize, root: Rank, me: Rank) -> Node {
     Node {
         parent: links.parent.map(|parent| link(parent, slot(parent, me))),
         children: links.children.into_iter().map(|child| link(child, slot(me, child))).collect(),
+    }
+}
+
+/// The number of slots of the balanced tree for operands that go up.
+pub const BALANCED_SLOTS: usize = 2;
+
+/// The links of `me` in the balanced tree.
+pub fn balanced(n: usize, root: Rank, me: Rank) -> Node {
+    let relative = (me + n - root) % n;
+    let links = tree::binary(relative, n);
+    let link = |other: usize, child: usize| Neighbour {
+        rank: (other + root) % n,
+        slot: (child + 1) % BALANCED_SLOTS,
+        is_left: false,
+    };
+    Node {
+        parent: links.parent.map(|parent| link(parent, relative)),
+        children: links.children.into_iter().map(|child| link(child, child)).collect(),
     }
 }
 
@@ -159,6 +178,7 @@ mod tests {
             for root in 0..n {
                 check(halving, n, root, levels(n));
                 check(fixed, n, root, FIXED_SLOTS);
+                check(balanced, n, root, BALANCED_SLOTS);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Algorithms of reduce: the blocks of all ranks, combined, to the root.
 
+mod balanced_tree;
 mod binomial;
 mod fixed_tree;
 mod hierarchical;
@@ -12,6 +13,7 @@ use crate::algorithm::Algorithm;
 #[rustfmt::skip] // a line for each
 pub(crate) const TABLE: &[Algorithm] = &[
     linear::ALGORITHM,
+    balanced_tree::ALGORITHM,
     binomial::ALGORITHM,
     fixed_tree::ALGORITHM,
     hierarchical::ALGORITHM,

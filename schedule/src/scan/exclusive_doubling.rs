@@ -17,7 +17,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "in round k each rank sends its sum to the rank at distance 2^k",
     source: "Hillis, Steele 1986",
     fold: Fold::Tree,
-    graph: Graph::Doubling,
+    graph: Graph::Other,
     restriction: unrestricted,
     build,
 };

@@ -1,8 +1,8 @@
 //! Inclusive scan by recursive doubling (Hillis, Steele 1986).
 //!
 //! After round k a rank has the sum of itself and the 2^(k + 1) - 1 ranks before it. ceil(log2 n) rounds,
-//! less than n log2 n messages of a block each; each block larger than a mailbox costs one announcement more,
-//! except in the first round if the operation is not in place.
+//! less than n log2 n messages of a block each; each block larger than a mailbox costs one announcement
+//! more, except in the first round if the operation is not in place.
 
 use super::doubling::Doubling;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
@@ -16,7 +16,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     summary: "in round k each rank sends its sum to the rank at distance 2^k",
     source: "Hillis, Steele 1986",
     fold: Fold::Tree,
-    graph: Graph::Doubling,
+    graph: Graph::Other,
     restriction: unrestricted,
     build,
 };

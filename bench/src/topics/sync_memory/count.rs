@@ -4,8 +4,9 @@
 //!
 //! A word is a synchronisation word of 8 bytes. An array has the words of the operation that needs most, and
 //! those of the synchronisation that frees the arrays. A pair has slots at the receiver, and a word at the
-//! sender for acknowledgements. In the steady state a receiver that never signals back sends one
-//! acknowledgement for each half of its slots.
+//! sender for acknowledgements; all of them are counted, although PEs that signal each other in turn use
+//! two. In the steady state a receiver that never signals back sends one acknowledgement for each half of
+//! its slots.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -270,11 +271,24 @@ mod tests {
         for pes in [2, 4, 8, 64, 256] {
             let log = log2(pes) as u64;
             let words: Vec<_> = counted(pes).iter().map(|count| count.words_max).collect();
-            // PE 0: an exchange has the edges of a dissemination outward, but only one of them inward.
-            let doubling = PAIR_SLOTS as u64 * (2 * log - 1) + log;
+            // All operations use the edges of the hypercube, in both directions.
+            let doubling = (PAIR_SLOTS as u64 + 1) * log;
             assert_eq!(words[..3], [8 * 2 * log, 8 * 2 * log, doubling], "{pes} PEs");
             let edges = words[4];
             assert!(edges <= 3 * (PAIR_SLOTS as u64 + 1), "{pes} PEs: {edges}");
+        }
+    }
+
+    /// A balanced tree at each root has edges over half of all distances; the tree at PE 0 of the operations
+    /// without a root adds edges at few PEs. So the number of pairs is of the order n^2.
+    #[test]
+    fn a_tree_of_fixed_structure_needs_memory_of_order_n_squared() {
+        for pes in [4, 16, 64, 256] {
+            let Count { in_neighbours_max, pairs, .. } = &counted(pes)[3];
+            let half = pes as u64 / 2;
+            assert!((half..=half + 3).contains(in_neighbours_max), "{pes} PEs: {in_neighbours_max}");
+            let of_trees = pes as u64 * half;
+            assert!((of_trees..of_trees + 2 * pes as u64).contains(pairs), "{pes} PEs: {pairs} pairs");
         }
     }
 
@@ -284,10 +298,8 @@ mod tests {
         let of = |strategy: usize, operation: usize| &counts[strategy].operations[operation];
         assert_eq!((of(0, 0).rounds, of(0, 0).messages_max), (6, 12.0));
         assert_eq!(of(1, 0).messages_max, 6.0 + 6.0 / 9.0);
-        // An exchange signals in both directions and needs no acknowledgement; a dissemination signals in one
-        // direction, except with the opposite PE.
-        assert_eq!(of(2, 2).messages_max, 6.0);
-        assert_eq!(of(2, 0).messages_max, 6.0 + 5.0 / 4.0);
+        // An exchange signals in both directions and needs no acknowledgement.
+        assert_eq!((of(2, 0).messages_max, of(2, 2).messages_max), (6.0, 6.0));
         // A broadcast: 63 puts, each with a quarter of an acknowledgement.
         assert_eq!(of(4, 1).messages_total, 63.0 * 1.25);
     }

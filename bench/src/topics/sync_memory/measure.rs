@@ -91,7 +91,7 @@ fn sequence(world: &World, collectives: usize) -> pelago::Result<SyncCounts> {
     Ok(SyncCounts {
         signals: after.signals - before.signals,
         chores: after.chores - before.chores,
-        slots: after.slots,
+        ..after
     })
 }
 

@@ -1,6 +1,6 @@
 //! The strategies for the reuse of the synchronisation memory of collectives. Invariant: the algorithms are
-//! those that the runtime chooses for a small block under the strategy. Source of strategies and bounds:
-//! Welch and Venkata, "On Synchronisation and Memory Reuse in OpenSHMEM".
+//! those that the runtime chooses for a small block under the strategy, if all collectives are scheduled.
+//! Source of strategies and bounds: Welch and Venkata, "On Synchronisation and Memory Reuse in OpenSHMEM".
 
 use pelago::coll::shape::Operation;
 use pelago::coll::table::{Algorithm, find};
@@ -57,7 +57,7 @@ pub const STRATEGIES: [Strategy; 5] = [
     Strategy {
         name: "pairwise-doubling",
         reuse: Reuse::Pairs,
-        algorithms: ["dissemination", "binomial", "recursive_doubling"],
+        algorithms: ["hypercube", "doubling", "hypercube"],
         communication: "log n",
         memory: "n log n",
         bound: |_, [n, log]| n * log,
@@ -65,7 +65,7 @@ pub const STRATEGIES: [Strategy; 5] = [
     Strategy {
         name: "pairwise-structure",
         reuse: Reuse::Pairs,
-        algorithms: ["tree", "binomial", "binomial"],
+        algorithms: ["fixed_tree", "balanced_tree", "fixed_tree"],
         communication: "log n",
         memory: "n^2",
         bound: |_, [n, _]| n * n,

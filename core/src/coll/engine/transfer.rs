@@ -1,61 +1,67 @@
 //! The steps of a schedule that move data to other members, or signal to them.
 
-use super::{Following, Request, TeamEngine};
+use super::{Following, Held, Lease, Request, Signal, TeamEngine};
 use crate::base::signal_op::SignalOp;
 use crate::coll::block;
 use crate::coll::schedule::{Buffer, MAILBOX_BYTES, Place, Rank, Remote, Slot};
-use crate::coll::sync_memory::{ANNOUNCES, Mark};
 use crate::coll::teams::Teams;
 use crate::endpoint::RemoteAddress;
 use crate::memory::route::Route;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 
+/// Size of an announcement: offset and length.
+const ANNOUNCEMENT_BYTES: usize = 16;
+
 impl Request {
     pub fn put(
         &mut self,
         world: &Teams,
-        engine: &mut TeamEngine,
-        (to, signal): (Rank, Option<Slot>),
+        held: &mut Held<'_>,
+        (to, slot): (Rank, Option<Slot>),
         from: Place,
         into: Remote,
         bytes: usize,
     ) -> bool {
-        let mark = match signal {
+        let mailbox_bytes = if into == Remote::Mailbox { bytes } else { 0 };
+        let signal = match slot {
             None => None,
-            Some(slot) => match self.mark(engine, to, slot) {
+            Some(slot) => match self.reserve(held, to, slot, mailbox_bytes) {
                 None => return false,
-                mark => mark,
+                signal => signal,
             },
         };
-        let (pe, offset_bytes) = (self.team.pe(to), self.remote(world, engine, to, (into, bytes), mark));
-        let from = self.place(world, engine, from);
+        let offset_bytes = match (into, signal) {
+            (Remote::Mailbox, Some(signal)) => self.data_offset(world, held.engine, to, signal, bytes),
+            _ => self.remote(world, to, (into, bytes)),
+        };
+        let (pe, from) = (self.team.pe(to), self.place(world, held.engine, from));
         if world.routes.to(pe) == Route::Mapped {
             // SAFETY: by the plan's shape source and target have this many bytes; the PE is mapped.
             unsafe { copy::copy(world.memory.heap(pe).add(offset_bytes), from, bytes) };
-            if let Some(mark) = mark {
-                self.write_mark(world, engine, to, mark);
+            if let Some(signal) = signal {
+                self.write_signal(world, held, to, signal);
             }
             return true;
         }
         let (target, net) =
             (RemoteAddress { operation: self.operation, pe, offset_bytes }, world.net_endpoint());
-        if let Some(mark) = mark
+        if let Some(signal) = signal
             && (net.signals(bytes) || net.signals(0) && net.keeps_messages_behind_puts())
         {
             // SAFETY: the range lies in the other's region; the source stays until the operation is over.
-            unsafe { self.put_marked(world, engine, (target, from, bytes), to, mark) };
+            unsafe { self.put_marked(world, held, (target, from, bytes), to, signal) };
             return true;
         }
-        let counter = match mark {
+        let counter = match signal {
             None => self.transfers(world),
             Some(_) => world.completions.open(),
         };
         // SAFETY: the range lies in the other's region; the source stays until the operation is over.
         unsafe { net.put(world, target, from, bytes, Some(&counter)) };
-        if let Some(mark) = mark {
-            self.following.push(Following { data: counter, to, mark });
-            self.follow(world, engine);
+        if let Some(signal) = signal {
+            self.following.push(Following { data: counter, to, signal });
+            self.follow(world, held);
         }
         true
     }
@@ -68,23 +74,25 @@ impl Request {
     unsafe fn put_marked(
         &mut self,
         world: &Teams,
-        engine: &TeamEngine,
+        held: &mut Held<'_>,
         (target, from, bytes): (RemoteAddress, *const u8, usize),
         to: Rank,
-        mark: Mark,
+        signal: Signal,
     ) {
         let net = world.net_endpoint();
-        let word = RemoteAddress { offset_bytes: self.mark_offset(engine, to, mark), ..target };
-        let (put, signal) = ((target, from, bytes), (word, SignalOp::Set(mark.word).atomic()));
+        let offset_bytes = self.word_offset(world, held.engine, to, signal);
+        let word = RemoteAddress { offset_bytes, ..target };
+        if !net.signals(bytes) {
+            // SAFETY: the caller's promises are the same.
+            unsafe { net.put(world, target, from, bytes, Some(&self.sources(world))) };
+            return self.write_signal(world, held, to, signal);
+        }
+        let (put, signal) = ((target, from, bytes), (word, SignalOp::Set(signal.seal(held)).atomic()));
         // SAFETY: the caller's promises are the same, and the word lies in the other's block, aligned.
         unsafe {
-            match (net.signals(bytes), net.injects(bytes)) {
-                (true, true) => net.put_message_signal(world, put, signal),
-                (true, false) => net.put_signal(world, put, signal, Some(&self.sources(world))),
-                (false, _) => {
-                    net.put(world, target, from, bytes, Some(&self.sources(world)));
-                    self.write_mark(world, engine, to, mark);
-                }
+            match net.injects(bytes) {
+                true => net.put_message_signal(world, put, signal),
+                false => net.put_signal(world, put, signal, Some(&self.sources(world))),
             }
         }
     }
@@ -105,28 +113,30 @@ impl Request {
     pub fn signal(
         &mut self,
         world: &Teams,
-        engine: &mut TeamEngine,
+        held: &mut Held<'_>,
         to: Rank,
         slot: Slot,
         announces: Option<Place>,
     ) -> bool {
-        let Some(mark) = self.mark(engine, to, slot) else { return false };
+        let bytes = if announces.is_some() { ANNOUNCEMENT_BYTES } else { 0 };
+        let Some(signal) = self.reserve(held, to, slot, bytes) else { return false };
         let Some(place) = announces else {
-            self.write_mark(world, engine, to, mark);
+            self.write_signal(world, held, to, signal);
             return true;
         };
-        let mark = Mark { word: mark.word | ANNOUNCES, ..mark };
-        let offset = self.place(world, engine, place) as usize - world.memory.heap(world.my_pe()) as usize;
+        let signal = signal.announcing();
+        let start = self.place(world, held.engine, place) as usize;
+        let offset = start - world.memory.heap(world.my_pe()) as usize;
         let words = [offset as u64, (self.bytes_of(place.buffer) - place.offset) as u64];
-        let (pe, base) = (self.team.pe(to), self.team.base(to));
-        let places = block::announced_offsets(engine.block_ranks, mark.index).map(|offset| base + offset);
+        let pe = self.team.pe(to);
+        let places = self.announcement_offsets(world, held.engine, to, signal);
         if world.routes.to(pe) == Route::Mapped {
             for (word, offset_bytes) in words.into_iter().zip(places) {
                 // SAFETY: the word lies in the other's block, aligned, and is accessed as an atomic only.
                 let there = unsafe { &*world.memory.heap(pe).add(offset_bytes).cast::<AtomicU64>() };
                 there.store(word, Ordering::Relaxed);
             }
-            self.write_mark(world, engine, to, mark);
+            self.write_signal(world, held, to, signal);
             return true;
         }
         if world.net_endpoint().signals(size_of_val(&words)) {
@@ -134,7 +144,7 @@ impl Request {
             let target = RemoteAddress { operation: self.operation, pe, offset_bytes: places[0] };
             let source = (target, words.as_ptr().cast(), size_of_val(&words));
             // SAFETY: the words lie in the other's block; so few bytes are taken before the call returns.
-            unsafe { self.put_marked(world, engine, source, to, mark) };
+            unsafe { self.put_marked(world, held, source, to, signal) };
             return true;
         }
         let data = world.completions.open();
@@ -144,8 +154,8 @@ impl Request {
             // SAFETY: the word lies in the other's block; so few bytes are taken before the call returns.
             unsafe { world.net_endpoint().put(world, target, word.as_ptr(), word.len(), Some(&data)) };
         }
-        self.following.push(Following { data, to, mark });
-        self.follow(world, engine);
+        self.following.push(Following { data, to, signal });
+        self.follow(world, held);
         true
     }
 
@@ -160,12 +170,12 @@ impl Request {
     }
 
     /// Signals for the puts whose data have arrived.
-    pub fn follow(&mut self, world: &Teams, engine: &TeamEngine) {
+    pub fn follow(&mut self, world: &Teams, held: &mut Held<'_>) {
         let mut following = std::mem::take(&mut self.following);
         following.retain(|put| {
             let has_arrived = put.data.is_done();
             if has_arrived {
-                self.write_mark(world, engine, put.to, put.mark);
+                self.write_signal(world, held, put.to, put.signal);
                 world.completions.release(put.data.clone());
             }
             !has_arrived
@@ -173,18 +183,68 @@ impl Request {
         self.following = following;
     }
 
-    fn write_mark(&self, world: &Teams, engine: &TeamEngine, to: Rank, mark: Mark) {
-        let offset = self.mark_offset(engine, to, mark);
-        world.write_word(self.team.pe(to), offset, mark.word, self.operation);
+    fn write_signal(&self, world: &Teams, held: &mut Held<'_>, to: Rank, signal: Signal) {
+        let offset = self.word_offset(world, held.engine, to, signal);
+        world.write_word(self.team.pe(to), offset, signal.seal(held), self.operation);
     }
 
-    /// The place of a mark in the memory of its PE.
-    fn mark_offset(&self, engine: &TeamEngine, to: Rank, mark: Mark) -> usize {
-        self.team.base(to) + block::word_offset(engine.block_ranks, mark.index)
+    /// The place of a signal's word in the memory of its PE.
+    fn word_offset(&self, world: &Teams, engine: &TeamEngine, to: Rank, signal: Signal) -> usize {
+        match signal {
+            Signal::Array(mark) => self.team.base(to) + block::word_offset(engine.block_ranks, mark.index),
+            Signal::Pair(mark) => world.pair_block.word(mark.index),
+        }
     }
 
-    pub fn mark(&self, engine: &mut TeamEngine, to: Rank, slot: Slot) -> Option<Mark> {
-        let lease = self.lease.as_ref().expect("it is admitted");
-        engine.memory.mark(&self.plan, lease, self.at, to, slot)
+    /// The place of the data that come with a signal, `bytes` bytes, in the memory of its PE.
+    fn data_offset(
+        &self,
+        world: &Teams,
+        engine: &TeamEngine,
+        to: Rank,
+        signal: Signal,
+        bytes: usize,
+    ) -> usize {
+        match signal {
+            Signal::Array(mark) => self.team.base(to) + block::mailbox_offset(engine.block_ranks, mark.index),
+            Signal::Pair(mark) => world.pair_block.data(mark.index, bytes),
+        }
+    }
+
+    /// The places of the two words of an announcement in the memory of its PE, one behind the other.
+    fn announcement_offsets(
+        &self,
+        world: &Teams,
+        engine: &TeamEngine,
+        to: Rank,
+        signal: Signal,
+    ) -> [usize; 2] {
+        match signal {
+            Signal::Array(mark) => {
+                let base = self.team.base(to);
+                block::announced_offsets(engine.block_ranks, mark.index).map(|offset| base + offset)
+            }
+            Signal::Pair(mark) => {
+                let start = world.pair_block.data(mark.index, ANNOUNCEMENT_BYTES);
+                [start, start + size_of::<u64>()]
+            }
+        }
+    }
+
+    /// Takes a slot of a member for the signal of this step, with `bytes` bytes of data; `None` if none is
+    /// free.
+    fn reserve(&self, held: &mut Held<'_>, to: Rank, slot: Slot, bytes: usize) -> Option<Signal> {
+        match self.lease.as_ref().expect("it is admitted") {
+            Lease::Array(lease) => {
+                let arrays = held.engine.arrays.as_mut().expect("an array was admitted");
+                arrays.signals();
+                Some(Signal::Array(arrays.mark(&self.plan, *lease, slot)))
+            }
+            Lease::Pairs(lease) => {
+                let target = (self.team.pe(to), self.team.tag(to));
+                let mark = held.pairs.reserve((&self.plan, lease), self.at, target, bytes, held.own);
+                mark.map(Signal::Pair)
+            }
+        }
     }
 }
