@@ -6,7 +6,7 @@
 //! for another one is found at once.
 
 use super::{Data, PAIR_SLOTS, PairLease, PairMark, PairMemory, Plan, ReceivedSlots};
-use crate::schedule::{MAILBOX_BYTES, Rank, Remote, Slot, Step};
+use crate::schedule::{Builder, MAILBOX_BYTES, Rank, Remote, Slot, Step};
 use crate::shape::{Operation, Shape};
 use crate::table::find;
 use std::rc::Rc;
@@ -71,6 +71,14 @@ struct Pe {
     program: Vec<(usize, bool)>,
     started: usize,
     running: Vec<Running>,
+    /// Signals whose data are still under way: they are written later.
+    following: Vec<(usize, PairMark, Identity)>,
+}
+
+impl Pe {
+    fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.following.is_empty()
+    }
 }
 
 struct Write {
@@ -134,7 +142,8 @@ impl Model {
         let pes = (0..n).map(|pe| {
             let mut program = program(&mut random, &operations, |team| teams[team].contains(&pe));
             program.retain(|&(operation, _)| teams[operations[operation].team].contains(&pe));
-            Pe { memory: PairMemory::with_slots(pe, slots), program, started: 0, running: Vec::new() }
+            let (running, following) = (Vec::new(), Vec::new());
+            Pe { memory: PairMemory::with_slots(pe, slots), program, started: 0, running, following }
         });
         let pes: Vec<Pe> = pes.collect();
         let memory = |_| Memory {
@@ -155,9 +164,9 @@ impl Model {
     }
 
     fn start(&mut self, pe: usize) -> bool {
-        let Pe { memory, program, started, running } = &mut self.pes[pe];
+        let Pe { memory, program, started, running, following } = &mut self.pes[pe];
         let Some(&(operation, is_after_all)) = program.get(*started) else { return false };
-        if is_after_all && !running.is_empty() {
+        if is_after_all && !(running.is_empty() && following.is_empty()) {
             return false;
         }
         let Planned { team, plans, .. } = &self.operations[operation];
@@ -172,7 +181,7 @@ impl Model {
 
     /// Moves the operations of a PE as far as they go, and acknowledges; whether anything has moved.
     fn drive(&mut self, pe: usize, takes_all: bool) -> bool {
-        let mut has_moved = false;
+        let mut has_moved = self.follow(pe, takes_all);
         let mut running = std::mem::take(&mut self.pes[pe].running);
         running.retain_mut(|running| {
             while self.step(pe, running) {
@@ -197,6 +206,19 @@ impl Model {
         has_moved
     }
 
+    /// Writes one of the signals whose data were under way, or in a random order all that are left.
+    fn follow(&mut self, pe: usize, is_one: bool) -> bool {
+        let mut has_moved = false;
+        while !self.pes[pe].following.is_empty() && !(is_one && has_moved) {
+            let number = self.random.below(self.pes[pe].following.len());
+            let (to, mark, identity) = self.pes[pe].following.swap_remove(number);
+            let word = self.pes[pe].memory.seal(mark);
+            self.under_way.push(Write { to, mark, word, identity });
+            has_moved = true;
+        }
+        has_moved
+    }
+
     fn step(&mut self, pe: usize, running: &mut Running) -> bool {
         let plan = Rc::clone(&running.plan);
         let Some(step) = plan.schedule.steps.get(running.at) else { return false };
@@ -212,8 +234,10 @@ impl Model {
                 else {
                     return false;
                 };
-                let (word, identity) = (memory.seal(mark), identity(running.rank, slot));
-                self.under_way.push(Write { to: members[to], mark, word, identity });
+                self.pes[pe].following.push((members[to], mark, identity(running.rank, slot)));
+                if self.random.below(3) > 0 {
+                    self.follow(pe, true);
+                }
             }
             Step::Signal { to, slot, announces } => {
                 let target = (members[to], tag(team, members[to]));
@@ -242,7 +266,7 @@ impl Model {
     }
 
     fn is_over(&self) -> bool {
-        self.pes.iter().all(|pe| pe.started == pe.program.len() && pe.running.is_empty())
+        self.pes.iter().all(|pe| pe.started == pe.program.len() && pe.is_idle())
     }
 
     /// Runs to the end, with events in a random order.
@@ -325,8 +349,8 @@ fn operations_of_teams_that_share_slots_get_their_own_signals() {
     }
 }
 
-/// The number of operations in a row that a sender starts before an operation of another team, whose signals
-/// its receiver waits for first.
+/// A sender starts many operations of a team before one of another team, whose signals its receiver waits for
+/// first.
 #[test]
 fn a_sender_that_runs_ahead_in_one_team_does_not_hold_up_another_team() {
     let plan = |operation, name: &str, rank| {
@@ -348,6 +372,35 @@ fn a_sender_that_runs_ahead_in_one_team_does_not_hold_up_another_team() {
     model.run();
     let counts = model.pes[1].memory.counts(&model.memories[1]);
     assert_eq!(counts.slots, PAIR_SLOTS as u64, "a sender that runs ahead uses all slots");
+}
+
+/// PE 1 waits for PE 2, which waits for PE 0, which has to signal PE 1 before: PE 1 must take signals of PE 0
+/// although it waits for another PE, as those of another team occupy all slots.
+#[test]
+fn signals_are_taken_of_all_pes_that_an_operation_awaits() {
+    let plan = |build: &dyn Fn(&mut Builder)| {
+        let mut builder = Builder::new(MAILBOX_BYTES);
+        build(&mut builder);
+        Rc::new(Plan::new(builder.finish()))
+    };
+    let mut model = Model::new(1, 3, PAIR_SLOTS, 0);
+    model.teams = vec![vec![0, 1], vec![0, 1, 2]];
+    let ahead =
+        |number| Planned { team: 0, number, plans: vec![plan(&|b| b.signal(1, 0)), plan(&|b| b.wait(0, 0))] };
+    let circle = vec![
+        plan(&|b| (1..3).for_each(|rank| b.signal(rank, 0))),
+        plan(&|b| [(2, 1), (0, 0)].into_iter().for_each(|(rank, slot)| b.wait(rank, slot))),
+        plan(&|b| {
+            b.wait(0, 0);
+            b.signal(1, 1);
+        }),
+    ];
+    model.operations = (0..50).map(ahead).collect();
+    model.operations.push(Planned { team: 1, number: 0, plans: circle });
+    model.pes[0].program = (0..51).map(|operation| (operation, false)).collect();
+    model.pes[1].program = std::iter::once((50, false)).chain((0..50).map(|o| (o, true))).collect();
+    model.pes[2].program = vec![(50, false)];
+    model.run();
 }
 
 /// Two PEs that exchange signals in turn use two slots of each other, and no acknowledgements.

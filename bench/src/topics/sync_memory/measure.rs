@@ -88,11 +88,7 @@ fn sequence(world: &World, collectives: usize) -> pelago::Result<SyncCounts> {
     }
     team.barrier();
     let after = team.sync_counts();
-    Ok(SyncCounts {
-        signals: after.signals - before.signals,
-        chores: after.chores - before.chores,
-        ..after
-    })
+    Ok(SyncCounts { signals: after.signals - before.signals, chores: after.chores - before.chores, ..after })
 }
 
 #[cfg(test)]
