@@ -208,15 +208,15 @@ impl Model {
 
     /// Writes one of the signals whose data were under way, or in a random order all that are left.
     fn follow(&mut self, pe: usize, is_one: bool) -> bool {
-        let mut has_moved = false;
-        while !self.pes[pe].following.is_empty() && !(is_one && has_moved) {
-            let number = self.random.below(self.pes[pe].following.len());
+        let left = self.pes[pe].following.len();
+        let count = if is_one { left.min(1) } else { left };
+        for left in (left + 1 - count..=left).rev() {
+            let number = self.random.below(left);
             let (to, mark, identity) = self.pes[pe].following.swap_remove(number);
             let word = self.pes[pe].memory.seal(mark);
             self.under_way.push(Write { to, mark, word, identity });
-            has_moved = true;
         }
-        has_moved
+        count > 0
     }
 
     fn step(&mut self, pe: usize, running: &mut Running) -> bool {
