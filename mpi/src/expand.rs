@@ -1,8 +1,8 @@
 //! Expands the table of the interface to C functions.
 //!
 //! Each file of `api/` is one `api!` with a line for each function: its kind, its C name, its arguments, its
-//! result if that is no error code, and the Rust function that implements it. Here the lines become functions;
-//! in `xtask/src/header` the same lines become `mpi.h` and the list of exports.
+//! result if that is no error code, and the Rust function that implements it. Here the lines become
+//! functions; in `xtask/src/header` the same lines become `mpi.h` and the list of exports.
 //!
 //! | kind | the function |
 //! |---|---|
@@ -13,9 +13,9 @@
 //! | `tool` | of the tools interface: returns an error code, which no error handler gets |
 //! | `tool_early` | the same, also before the tools interface is initialised |
 //!
-//! The types of arguments that differ between the two forms are those of `convert.rs` (`Count`, `Counts`, ...).
-//! The implementation gets them as 64-bit numbers. Every function has a second name with the prefix `P`, for
-//! profiling tools.
+//! The types of arguments that differ between the two forms are those of `convert.rs` (`Count`, `Counts`,
+//! ...). The implementation gets them as 64-bit numbers. Every function has a second name with the prefix
+//! `P`, for profiling tools.
 
 /// Makes the functions of one chapter.
 macro_rules! api {

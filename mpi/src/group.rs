@@ -149,7 +149,7 @@ pub unsafe fn group_translate_ranks(
                 two.rank_of(pe).map_or(MPI_UNDEFINED, |rank| rank as c_int)
             }
         };
-        // SAFETY: as above.
+        // SAFETY: the program's place is valid, as said above.
         unsafe { ranks2.add(i).write(translated) };
     }
     Ok(())
@@ -179,7 +179,7 @@ pub unsafe fn group_union(group1: MPI_Group, group2: MPI_Group, newgroup: *mut M
     let (one, two) = (find(group1)?, find(group2)?);
     let mut pes = one.pes();
     pes.extend(two.pes().into_iter().filter(|&pe| one.rank_of(pe).is_none()));
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { give(Group::of(&pes, own_pe()), newgroup) }
 }
 
@@ -187,7 +187,7 @@ pub unsafe fn group_union(group1: MPI_Group, group2: MPI_Group, newgroup: *mut M
 pub unsafe fn group_intersection(group1: MPI_Group, group2: MPI_Group, newgroup: *mut MPI_Group) -> Result {
     let (one, two) = (find(group1)?, find(group2)?);
     let pes: Vec<Pe> = one.pes().into_iter().filter(|&pe| two.rank_of(pe).is_some()).collect();
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { give(Group::of(&pes, own_pe()), newgroup) }
 }
 
@@ -195,7 +195,7 @@ pub unsafe fn group_intersection(group1: MPI_Group, group2: MPI_Group, newgroup:
 pub unsafe fn group_difference(group1: MPI_Group, group2: MPI_Group, newgroup: *mut MPI_Group) -> Result {
     let (one, two) = (find(group1)?, find(group2)?);
     let pes: Vec<Pe> = one.pes().into_iter().filter(|&pe| two.rank_of(pe).is_none()).collect();
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { give(Group::of(&pes, own_pe()), newgroup) }
 }
 
@@ -235,7 +235,7 @@ pub unsafe fn group_incl(
     newgroup: *mut MPI_Group,
 ) -> Result {
     let group = find(group)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { give(including(&group, &ranks_of(&group, n, ranks)?), newgroup) }
 }
 
@@ -247,7 +247,7 @@ pub unsafe fn group_excl(
     newgroup: *mut MPI_Group,
 ) -> Result {
     let group = find(group)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { give(excluding(&group, &ranks_of(&group, n, ranks)?), newgroup) }
 }
 
@@ -278,7 +278,7 @@ pub unsafe fn group_range_incl(
     newgroup: *mut MPI_Group,
 ) -> Result {
     let group = find(group)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { give(including(&group, &ranks_of_ranges(&group, n, ranges)?), newgroup) }
 }
 
@@ -290,7 +290,7 @@ pub unsafe fn group_range_excl(
     newgroup: *mut MPI_Group,
 ) -> Result {
     let group = find(group)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { give(excluding(&group, &ranks_of_ranges(&group, n, ranges)?), newgroup) }
 }
 
@@ -301,7 +301,7 @@ pub unsafe fn group_free(group: *mut MPI_Group) -> Result {
     let handle = unsafe { place.read() };
     let is_freed = handle == MPI_GROUP_EMPTY || GROUPS.remove(handle.0).is_some();
     ensure!(is_freed, MPI_ERR_GROUP, "the group is null, was freed or never was one");
-    // SAFETY: as above.
+    // SAFETY: the program's place is valid, as said above.
     unsafe { place.write(MPI_GROUP_NULL) };
     Ok(())
 }

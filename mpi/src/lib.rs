@@ -1,8 +1,9 @@
 //! MPI through the standard ABI of MPI 5.0: `libmpi_abi.so.1`, on the Pelago runtime.
 //!
-//! `api/` has the table of the interface, a file for each chapter of the standard. Each line names the function
-//! that implements it, in the module of its chapter. `convert` has the two forms of arguments, `table` the
-//! handles, `error` and `errhandler` what happens to errors. `library` is the state of the process.
+//! `api/` has the table of the interface, a file for each chapter of the standard. Each line names the
+//! function that implements it, in the module of its chapter. `convert` has the two forms of arguments,
+//! `table` the handles, `error` and `errhandler` what happens to errors. `library` is the state of the
+//! process.
 //!
 //! Invariant: nothing here moves data by itself: messages are those of `pelago_core::msg`, collective
 //! operations the schedules of `pelago_core::message_coll`.

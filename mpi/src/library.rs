@@ -104,7 +104,7 @@ pub fn reopen(mpi: &'static Mpi) {
 /// The library, while it has users.
 #[inline]
 pub fn get() -> Option<&'static Mpi> {
-    // SYNC POINT library: acquires the state. SAFETY: it is never freed.
+    // SYNC POINT library: acquires the state. SAFETY: the state of the library is never freed.
     unsafe { LIBRARY.load(Ordering::Acquire).as_ref() }
 }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask compare mpi`: the MPI library, with Open MPI and MPICH.
 //!
-//! Invariant: all sides run the same C programs (c/messages_mpi.c, c/coll_mpi.c, c/rma_mpi.c), each compiled by
-//! its own wrapper and started by its own launcher. Ratios are of the same round.
+//! Invariant: all sides run the same C programs (c/messages_mpi.c, c/coll_mpi.c, c/rma_mpi.c), each compiled
+//! by its own wrapper and started by its own launcher. Ratios are of the same round.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -63,7 +63,8 @@ pub struct Compare {
 }
 
 impl Compare {
-    /// Builds the library and the programs, runs all rounds, prints the comparison, and fails if a gate fails.
+    /// Builds the library and the programs, runs all rounds, prints the comparison, and fails if a gate
+    /// fails.
     pub fn run(&self) -> Result<()> {
         let prefix = peers::install("mpi")?;
         let sides: Vec<Side> = [Side::Pelago].into_iter().chain(self.against.iter().copied()).collect();

@@ -1,8 +1,8 @@
 //! Small blocking operations of a group whose members map each other: over the staging slots of a team.
 //!
 //! A group has no memory in the pool until it first makes such a call; then its members exchange where their
-//! blocks lie. When a group is dropped, other members may still look at the block, so that it is not freed: the
-//! team is kept, and a later group of the same members uses it again.
+//! blocks lie. When a group is dropped, other members may still look at the block, so that it is not freed:
+//! the team is kept, and a later group of the same members uses it again.
 //!
 //! Invariant: the members decide alike whether an operation is a direct one, from its size and from whether
 //! they have a team. They use a kept team again only if all of them propose the same one.

@@ -1,8 +1,8 @@
 //! Collective communication.
 //!
 //! Each operation is *prepared*: its arguments are checked, its data get places in one piece, and it becomes
-//! one or several calls of `pelago_core::message_coll`. The blocking, the non-blocking and the persistent form
-//! of an operation differ only in what they do with it; a persistent one is prepared once.
+//! one or several calls of `pelago_core::message_coll`. The blocking, the non-blocking and the persistent
+//! form of an operation differ only in what they do with it; a persistent one is prepared once.
 //!
 //! Invariant: what a member does follows from arguments that all members share, so that all run the same
 //! schedule: sizes in bytes, the root, the counts, never from a member's datatype or from its use of

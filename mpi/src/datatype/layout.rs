@@ -1,8 +1,9 @@
 //! Where the data of an element lie: nested loops over contiguous blocks, in the order of the type map.
 //!
 //! Invariant: the form is normalised. Blocks that follow each other both in memory and in the type map are
-//! one block. A list of blocks or of equal parts at one distance is a loop, and a loop whose distance continues
-//! the loop inside it is one with it. No part of a list is empty, and the first data of a node are at 0.
+//! one block. A list of blocks or of equal parts at one distance is a loop, and a loop whose distance
+//! continues the loop inside it is one with it. No part of a list is empty, and the first data of a node are
+//! at 0.
 
 use std::sync::Arc;
 

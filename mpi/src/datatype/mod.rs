@@ -309,8 +309,8 @@ pub fn find(handle: MPI_Datatype) -> Result<&'static Datatype> {
     found.ok_or_else(|| no_datatype(handle))
 }
 
-/// A handle of the library's own, for an operation that uses a datatype again after the program may have freed
-/// it.
+/// A handle of the library's own, for an operation that uses a datatype again after the program may have
+/// freed it.
 pub struct Retained(MPI_Datatype);
 
 /// Retains the datatype with a handle.

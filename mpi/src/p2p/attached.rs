@@ -82,7 +82,7 @@ impl Place {
         };
         self.flush(mpi);
         self.lock().buffer = None;
-        // SAFETY: the caller's promise.
+        // SAFETY: the program keeps the conditions that the standard has for this call.
         unsafe {
             place.write(std::ptr::with_exposed_provenance_mut(start));
             size.set(bytes as i64);
@@ -112,7 +112,7 @@ impl Place {
     pub unsafe fn start_flush(&self, on: On, request: *mut MPI_Request) -> Result {
         let place = output("request", request)?;
         let flush = Active::Other(Box::new(Flush(self.share())));
-        // SAFETY: the caller's promise.
+        // SAFETY: the program keeps the conditions that the standard has for this call.
         unsafe { place.write(request::started(flush, on)?) };
         Ok(())
     }
@@ -168,7 +168,7 @@ pub unsafe fn bsend(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { send_buffered(mpi, Send { buffer, count, datatype, dest, tag, comm, mode: Mode::Buffered }) }
 }
 
@@ -184,7 +184,7 @@ pub unsafe fn ibsend(
     request: *mut MPI_Request,
 ) -> Result {
     let place = output("request", request)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe {
         send_buffered(mpi, Send { buffer, count, datatype, dest, tag, comm, mode: Mode::Buffered })?;
         place.write(request::started(Active::Done(Outcome::EMPTY), On::Comm(comm))?);
@@ -225,7 +225,7 @@ pub unsafe fn buffer_attach(_mpi: &Mpi, buffer: *mut c_void, size: i64) -> Resul
 
 /// `MPI_Buffer_detach`.
 pub unsafe fn buffer_detach(mpi: &Mpi, buffer_addr: *mut c_void, size: IntegerOut) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { Place::of_process().detach(mpi, buffer_addr, size) }
 }
 
@@ -237,7 +237,7 @@ pub unsafe fn buffer_flush(mpi: &Mpi) -> Result {
 
 /// `MPI_Buffer_iflush`.
 pub unsafe fn buffer_iflush(_mpi: &Mpi, request: *mut MPI_Request) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { Place::of_process().start_flush(On::Comm(MPI_COMM_SELF), request) }
 }
 
@@ -253,7 +253,7 @@ pub unsafe fn comm_detach_buffer(
     buffer_addr: *mut c_void,
     size: IntegerOut,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { mpi.comm(comm)?.attached.detach(mpi, buffer_addr, size) }
 }
 
@@ -265,6 +265,6 @@ pub unsafe fn comm_flush_buffer(mpi: &Mpi, comm: MPI_Comm) -> Result {
 
 /// `MPI_Comm_iflush_buffer`.
 pub unsafe fn comm_iflush_buffer(mpi: &Mpi, comm: MPI_Comm, request: *mut MPI_Request) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { mpi.comm(comm)?.attached.start_flush(On::Comm(comm), request) }
 }

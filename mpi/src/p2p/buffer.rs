@@ -31,7 +31,7 @@ pub unsafe fn outgoing(buffer: *const c_void, count: i64, datatype: &Datatype) -
     if let Some(offset) = datatype.run(count as usize) {
         return Ok(Outgoing::Direct(buffer.cast::<u8>().wrapping_offset(offset), bytes));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     Ok(Outgoing::Packed(unsafe { packed(buffer.cast(), count as usize, datatype) }))
 }
 

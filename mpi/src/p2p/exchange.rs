@@ -122,7 +122,7 @@ pub unsafe fn isendrecv(
         comm,
         mode: Mode::Standard,
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { start_both(mpi, send, receive, None, request) }
 }
 
@@ -180,7 +180,7 @@ pub unsafe fn isendrecv_replace(
     comm: MPI_Comm,
     request: *mut MPI_Request,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe {
         let (send, data) = copied(mpi, (buffer, count, datatype), (dest, sendtag, comm))?;
         let receive = Receive { buffer, count, datatype, source, tag: recvtag, comm };

@@ -1,8 +1,8 @@
 //! Partitioned communication.
 //!
-//! When a send is initialised, it tells the receive that it matches the number and size of its partitions, and a
-//! context of its own. From then on each partition that is ready is a message in that context, whose tag is the
-//! number of the partition, so that partitions travel while others are still computed.
+//! When a send is initialised, it tells the receive that it matches the number and size of its partitions,
+//! and a context of its own. From then on each partition that is ready is a message in that context, whose
+//! tag is the number of the partition, so that partitions travel while others are still computed.
 //!
 //! Invariant: the partitions of one start are sent before those of the next one, so that messages of one tag
 //! match in order.
@@ -339,7 +339,7 @@ unsafe fn make_ready(mpi: &Mpi, request: MPI_Request, partitions: impl Iterator<
 
 /// `MPI_Pready`.
 pub unsafe fn pready(mpi: &Mpi, partition: c_int, request: MPI_Request) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { make_ready(mpi, request, std::iter::once(partition)) }
 }
 
@@ -350,7 +350,7 @@ pub unsafe fn pready_range(
     partition_high: c_int,
     request: MPI_Request,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { make_ready(mpi, request, partition_low..=partition_high) }
 }
 
@@ -364,7 +364,7 @@ pub unsafe fn pready_list(
     ensure!(length >= 0, MPI_ERR_ARG, "length is {length}, which is negative");
     // SAFETY: the caller's array has the elements.
     let partitions = (0..length as usize).map(|i| unsafe { array_of_partitions.add(i).read() });
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { make_ready(mpi, request, partitions) }
 }
 

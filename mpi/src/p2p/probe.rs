@@ -139,7 +139,7 @@ unsafe fn start_matched(
     // SAFETY: the caller's pointer is valid for one value.
     let handle = unsafe { place.read() };
     if handle == MPI_MESSAGE_NO_PROC {
-        // SAFETY: as above.
+        // SAFETY: the program's place is valid, as said above.
         unsafe { place.write(MPI_MESSAGE_NULL) };
         let outcome = Outcome { status: NO_PROCESS, error: MPI_SUCCESS };
         return Ok((Active::Done(outcome), On::Comm(MPI_COMM_SELF)));
@@ -151,7 +151,7 @@ unsafe fn start_matched(
     let matched = matched.ok_or_else(no_message)?;
     let comm = message.handle;
     let receive = Receive { buffer, count, datatype, source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, comm };
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe {
         let active = receive.start_matched(mpi, Arc::clone(&message.comm), matched)?;
         place.write(MPI_MESSAGE_NULL);
@@ -190,7 +190,7 @@ pub unsafe fn imrecv(
     request: *mut MPI_Request,
 ) -> Result {
     let place = output("request", request)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe {
         let (active, on) = start_matched(mpi, (buffer, count, datatype), message)?;
         place.write(request::started(active, on)?);

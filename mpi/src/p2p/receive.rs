@@ -81,7 +81,7 @@ impl Receive {
             // SAFETY: the caller promises the room, or it is memory that lives as long as the operation.
             unsafe { mpi.core.start_receive(pattern, (into, room)) }
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the program keeps the conditions that the standard has for this call.
         unsafe { self.begin(mpi, comm, room, begin) }
     }
 
@@ -133,7 +133,7 @@ impl Receive {
             // SAFETY: the caller promises the room, or it is memory that lives as long as the operation.
             Started::Pending(unsafe { mpi.core.start_receive_matched(matched, (into, room)) })
         };
-        // SAFETY: the caller's promise.
+        // SAFETY: the program keeps the conditions that the standard has for this call.
         unsafe { self.begin(mpi, comm, room, begin) }
     }
 }
@@ -161,7 +161,7 @@ pub unsafe fn recv(
     comm: MPI_Comm,
     status: *mut MPI_Status,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe {
         let outcome = Receive { buffer, count, datatype, source, tag, comm }.run(mpi)?;
         request::store(status, &outcome.status);
@@ -184,7 +184,7 @@ pub unsafe fn irecv(
     request: *mut MPI_Request,
 ) -> Result {
     let place = output("request", request)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe {
         let active = Receive { buffer, count, datatype, source, tag, comm }.start(mpi)?;
         place.write(request::started(active, On::Comm(comm))?);

@@ -80,7 +80,7 @@ impl Send {
 
     unsafe fn start_request(self, mpi: &Mpi, request: *mut MPI_Request) -> Result {
         let place = output("request", request)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the program keeps the conditions that the standard has for this call.
         unsafe { place.write(request::started(self.start(mpi)?, On::Comm(self.comm))?) };
         Ok(())
     }
@@ -104,7 +104,7 @@ macro_rules! modes {
             mpi: &Mpi, buffer: *const c_void, count: i64, datatype: MPI_Datatype, dest: c_int, tag: c_int,
             comm: MPI_Comm,
         ) -> Result {
-            // SAFETY: the caller's promise.
+            // SAFETY: the program keeps the conditions that the standard has for this call.
             unsafe { Send { buffer, count, datatype, dest, tag, comm, mode: Mode::$mode }.run(mpi) }
         }
 
@@ -112,7 +112,7 @@ macro_rules! modes {
             mpi: &Mpi, buffer: *const c_void, count: i64, datatype: MPI_Datatype, dest: c_int, tag: c_int,
             comm: MPI_Comm, request: *mut MPI_Request,
         ) -> Result {
-            // SAFETY: the caller's promise.
+            // SAFETY: the program keeps the conditions that the standard has for this call.
             unsafe { Send { buffer, count, datatype, dest, tag, comm, mode: Mode::$mode }.start_request(mpi, request) }
         }
 
@@ -120,7 +120,7 @@ macro_rules! modes {
             mpi: &Mpi, buffer: *const c_void, count: i64, datatype: MPI_Datatype, dest: c_int, tag: c_int,
             comm: MPI_Comm, request: *mut MPI_Request,
         ) -> Result {
-            // SAFETY: the caller's promise.
+            // SAFETY: the program keeps the conditions that the standard has for this call.
             unsafe { Send { buffer, count, datatype, dest, tag, comm, mode: Mode::$mode }.make_persistent(mpi, request) }
         }
     )*};

@@ -295,7 +295,7 @@ pub unsafe fn waitany(
     index: *mut c_int,
     status: *mut MPI_Status,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { one_of(mpi, count, requests, (index, None), status) }
 }
 
@@ -309,7 +309,7 @@ pub unsafe fn testany(
     status: *mut MPI_Status,
 ) -> Result {
     let flag = output("flag", flag)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { one_of(mpi, count, requests, (index, Some(flag)), status) }
 }
 
@@ -360,7 +360,7 @@ pub unsafe fn waitsome(
     indices: *mut c_int,
     statuses: *mut MPI_Status,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { some(mpi, incount, requests, (outcount, indices, statuses), true) }
 }
 
@@ -373,7 +373,7 @@ pub unsafe fn testsome(
     indices: *mut c_int,
     statuses: *mut MPI_Status,
 ) -> Result {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { some(mpi, incount, requests, (outcount, indices, statuses), false) }
 }
 

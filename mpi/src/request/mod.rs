@@ -36,7 +36,7 @@ pub struct Request {
 
 // SAFETY: the standard forbids programs to use a request in two threads at once.
 unsafe impl Send for Request {}
-// SAFETY: as for `Send`.
+// SAFETY: what holds for `Send` above holds for `Sync` as well.
 unsafe impl Sync for Request {}
 
 struct State {
@@ -251,7 +251,7 @@ fn add(request: Request) -> Result<MPI_Request> {
 /// The thread uses the request alone, and one such reference at a time.
 unsafe fn state(handle: MPI_Request) -> Result<&'static mut State> {
     let request = request_of(handle)?;
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     Ok(unsafe { &mut *request.state.get() })
 }
 
@@ -336,7 +336,7 @@ pub unsafe fn with_channel_or_inactive<R>(
 /// # Safety
 /// As there.
 pub unsafe fn with_channel<R>(handle: MPI_Request, call: impl FnOnce(&Channel) -> Result<R>) -> Result<R> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { with_channel_or_inactive(handle, call)? }
         .ok_or_else(|| Error::new(MPI_ERR_REQUEST, "the request is inactive. Start it first"))
 }

@@ -1,7 +1,7 @@
 //! The status of an operation.
 //!
-//! Layout of the fields that the standard leaves to the library: the length in bytes in the first two, whether
-//! the operation was cancelled in the third.
+//! Layout of the fields that the standard leaves to the library: the length in bytes in the first two,
+//! whether the operation was cancelled in the third.
 
 use crate::abi::*;
 use crate::comm::Comm;

@@ -70,7 +70,8 @@ pub unsafe fn raccumulate(
     let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
     let place =
         Place { rank: target_rank, disp: target_disp, count: target_count, datatype: target_datatype };
-    // SAFETY: the caller's promise. The origin is free at return.
+    // SAFETY: the program keeps the conditions that the standard has for this call. The origin is free at
+    // return.
     unsafe { update(mpi, window, (origin, None), place, op)? };
     window.give(None, request)
 }
