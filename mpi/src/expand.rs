@@ -62,11 +62,11 @@ macro_rules! symbol {
             use crate::convert::$size::*;
             #[unsafe(export_name = $symbol)]
             unsafe extern "C-unwind" fn symbol($($argument: $type),*) -> c_int {
-                let Some(mpi) = crate::library::get() else { return crate::error::not_initialized($name) };
+                let Some(mpi) = crate::chapters::library::get() else { return crate::chapters::error::not_initialized($name) };
                 // SAFETY: the caller of the C function keeps the promises that the standard requires.
                 match unsafe { $body(mpi, $($argument.into()),*) } {
                     Ok(()) => MPI_SUCCESS,
-                    Err(error) => crate::error::raise($name, error, &[$(crate::error::Blame::of(&$argument)),*]),
+                    Err(error) => crate::chapters::error::raise($name, error, &[$(crate::chapters::error::Blame::of(&$argument)),*]),
                 }
             }
         };
@@ -80,7 +80,7 @@ macro_rules! symbol {
                 // SAFETY: the caller of the C function keeps the promises that the standard requires.
                 match unsafe { $body($($argument.into()),*) } {
                     Ok(()) => MPI_SUCCESS,
-                    Err(error) => crate::error::raise($name, error, &[$(crate::error::Blame::of(&$argument)),*]),
+                    Err(error) => crate::chapters::error::raise($name, error, &[$(crate::chapters::error::Blame::of(&$argument)),*]),
                 }
             }
         };
@@ -90,7 +90,7 @@ macro_rules! symbol {
             #[unsafe(export_name = $symbol)]
             unsafe extern "C-unwind" fn symbol($($argument: $type),*) -> c_int {
                 // SAFETY: the caller of the C function keeps the promises that the standard requires.
-                let outcome = crate::tool::initialized().and_then(|()| unsafe { $body($($argument),*) });
+                let outcome = crate::chapters::tool::initialized().and_then(|()| unsafe { $body($($argument),*) });
                 outcome.err().unwrap_or(MPI_SUCCESS)
             }
         };

@@ -1,0 +1,189 @@
+//! Operations that can be started.
+//!
+//! Invariant: all arguments were checked when an operation is prepared; starting it checks nothing.
+
+use super::buffers::{Pack, Unpack};
+use crate::abi::*;
+use crate::chapters::comm::Comm;
+use crate::chapters::error::{Error, On, Result, ensure};
+use crate::chapters::library::{Mpi, output};
+use crate::chapters::request::{self, Active, Collective};
+use pelago_core::message_coll::{
+    Exchange, Memory, MessageCall, MessageGroup, Outcome, Pending, SizeMismatch, Stage, Task,
+};
+use std::sync::Arc;
+
+/// An operation that can be started.
+#[derive(Default)]
+pub struct Prepared {
+    pub work: Work,
+    /// Memory that lives as long as the operation.
+    pub kept: Vec<Box<[u8]>>,
+    pub packs: Vec<Pack>,
+    pub unpacks: Vec<Unpack>,
+}
+
+// SAFETY: it does not change once it is prepared, and the program leaves its buffers to the thread that has
+// the operation.
+unsafe impl Send for Prepared {}
+// SAFETY: what holds for `Send` above holds for `Sync` as well.
+unsafe impl Sync for Prepared {}
+
+/// The work of an operation.
+#[derive(Default)]
+pub enum Work {
+    /// Nothing: it is over.
+    #[default]
+    Nothing,
+    /// One call of the local group.
+    Call(MessageCall, Memory),
+    /// Calls and exchanges, one after the other.
+    Stages(Vec<Stage>),
+}
+
+impl Prepared {
+    /// Adds a stage.
+    pub fn push(&mut self, group: &Arc<MessageGroup>, task: Task) {
+        let stage = Stage { group: Arc::clone(group), task };
+        match &mut self.work {
+            Work::Stages(stages) => stages.push(stage),
+            _ => self.work = Work::Stages(vec![stage]),
+        }
+    }
+
+    /// Adds an exchange as a stage.
+    pub fn push_exchange(&mut self, group: &Arc<MessageGroup>, name: &'static str, exchange: Exchange) {
+        self.push(group, Task::Exchange(name, Arc::new(exchange)));
+    }
+
+    fn pack(&self) {
+        for Pack { layout, from, count, into } in &self.packs {
+            // SAFETY: who prepared the operation has promised the elements, and there is room for them.
+            unsafe { layout.pack(*from, *count, *into) };
+        }
+    }
+
+    fn unpack(&self) {
+        for Unpack { layout, from, bytes, into } in &self.unpacks {
+            // SAFETY: the data live as long as the operation, and who prepared it has promised room for them.
+            unsafe { layout.unpack(*from, *bytes, *into) };
+        }
+    }
+
+    /// Does the operation.
+    #[inline]
+    pub fn run(self, mpi: &Mpi, comm: &Comm) -> Result {
+        self.pack();
+        let all = &mpi.core.message_coll;
+        // SAFETY: the memory has the bytes of the calls, and the operation is over at return.
+        let outcome: Option<Outcome> = unsafe {
+            match &self.work {
+                Work::Nothing => Some(Ok(())),
+                Work::Call(call, memory) => all.run_call(&mpi.core, &comm.members, call, memory.clone()),
+                Work::Stages(stages) => all.run_stages(&mpi.core, stages),
+            }
+        };
+        outcome.ok_or_else(no_algorithm)?.map_err(|mismatch| mismatched(comm, mismatch))?;
+        self.unpack();
+        Ok(())
+    }
+
+    /// Starts the operation; `None` if it is over already.
+    fn start(&self, mpi: &Mpi, comm: &Comm) -> Result<Option<Arc<Pending>>> {
+        self.pack();
+        let all = &mpi.core.message_coll;
+        // SAFETY: the memory has the bytes of the calls, and the program keeps it until the end.
+        let pending = unsafe {
+            match &self.work {
+                Work::Nothing => return Ok(None),
+                Work::Call(call, memory) => {
+                    let (group, task) = (Arc::clone(&comm.members), Task::Call(call.clone(), memory.clone()));
+                    all.start_stages(&mpi.core, &[Stage { group, task }])
+                }
+                Work::Stages(stages) => all.start_stages(&mpi.core, stages),
+            }
+        };
+        pending.map(Some).ok_or_else(no_algorithm)
+    }
+}
+
+/// Starts an operation for a request.
+pub fn begin(prepared: &Arc<Prepared>, mpi: &Mpi, comm: &Comm) -> Result<Active> {
+    let Some(pending) = prepared.start(mpi, comm)? else {
+        prepared.unpack();
+        return Ok(Active::Done(request::Outcome::EMPTY));
+    };
+    let prepared = Arc::clone(prepared);
+    let finish = move || {
+        prepared.unpack();
+        Ok(())
+    };
+    Ok(Active::Collective(Box::new(Collective { pending, finish: Some(Box::new(finish)) })))
+}
+
+/// Starts an operation, and gives its request to the program.
+///
+/// # Safety
+/// The place is valid for one value.
+pub unsafe fn give(mpi: &Mpi, handle: MPI_Comm, prepared: Prepared, place: *mut MPI_Request) -> Result {
+    let active = begin(&Arc::new(prepared), mpi, mpi.comm(handle)?)?;
+    // SAFETY: the caller promises what this function requires.
+    unsafe { place.write(request::started(active, On::Comm(handle))?) };
+    Ok(())
+}
+
+/// Gives the program a request by which it can start an operation again and again.
+///
+/// # Safety
+/// The place is valid for one value.
+pub unsafe fn give_persistent(
+    mpi: &Mpi,
+    handle: MPI_Comm,
+    prepared: Prepared,
+    place: *mut MPI_Request,
+) -> Result {
+    let (comm, prepared) = (mpi.share_comm(handle)?, Arc::new(prepared));
+    let start = move |mpi: &Mpi| begin(&prepared, mpi, &comm);
+    // SAFETY: the caller promises what this function requires.
+    unsafe { place.write(request::persistent(On::Comm(handle), start)?) };
+    Ok(())
+}
+
+/// The place of a request.
+pub fn request_place(request: *mut MPI_Request) -> Result<*mut MPI_Request> {
+    output("request", request)
+}
+
+#[cold]
+fn no_algorithm() -> Error {
+    Error::new(
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        "no algorithm can do this (`pelago coll list`); unset PELAGO_DETERMINISTIC",
+    )
+}
+
+#[cold]
+fn mismatched(comm: &Comm, SizeMismatch { pe, expected, found }: SizeMismatch) -> Error {
+    let of = |group: &crate::chapters::group::Group| group.rank_of(pe);
+    let remote = || comm.remote.as_ref().and_then(of).map(|rank| format!("rank {rank} of the remote group"));
+    let whose = of(&comm.group).map(|rank| format!("rank {rank}")).or_else(remote);
+    let whose = whose.unwrap_or_else(|| format!("PE {pe}"));
+    Error::new(
+        MPI_ERR_TRUNCATE,
+        format!(
+            "{whose} has sent {found} bytes where {expected} were expected. Give the same sizes at all members"
+        ),
+    )
+}
+
+/// The root of an operation, if there is such a rank.
+pub fn root_of(comm: &Comm, root: c_int) -> Result<usize> {
+    let n = comm.len();
+    ensure!(
+        root >= 0 && (root as usize) < n,
+        MPI_ERR_ROOT,
+        "the root is rank {root}, but the communicator has ranks 0 to {}",
+        n - 1
+    );
+    Ok(root as usize)
+}

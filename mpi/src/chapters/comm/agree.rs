@@ -1,0 +1,184 @@
+//! The words that all members of a communicator tell each other before they make another one.
+//!
+//! Invariant: a member whose arguments are wrong takes part and says so. Then the call fails at all members,
+//! and no one waits for a member that has given up.
+
+use super::{Comm, check_room};
+use crate::abi::*;
+use crate::chapters::error::{Error, Result};
+use crate::chapters::library::Mpi;
+use pelago_core::coll::shape::Operation;
+use pelago_core::message_coll::{
+    Exchange, Memory, MessageCall, Outcome, Pending, Receive, Send, Stage, Task,
+};
+use std::sync::Arc;
+
+/// The words of one member.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Told {
+    /// The code of its error, or 0.
+    error: u64,
+    /// A context that it has to give.
+    pub context: u64,
+    /// The rest that the call needs.
+    pub words: [u64; 2],
+}
+
+impl Told {
+    /// The color in the first word.
+    pub fn color(&self) -> c_int {
+        self.words[0] as u32 as c_int
+    }
+}
+
+/// The words of all members, by rank in their group.
+pub struct Agreed {
+    pub local: Vec<Told>,
+    pub remote: Vec<Told>,
+    is_first: bool,
+}
+
+impl Agreed {
+    /// The context for a communicator of the same members.
+    pub fn context(&self) -> u64 {
+        if self.is_first { self.local[0].context } else { self.remote[0].context }
+    }
+
+    /// Fails unless all members have told the same second word.
+    pub fn check_same(&self, what: &str) -> Result {
+        let all = || self.local.iter().chain(&self.remote);
+        let first = self.local[0].words[1];
+        match all().all(|told| told.words[1] == first) {
+            true => Ok(()),
+            false => Err(Error::new(MPI_ERR_ARG, format!("not all members have given the same {what}"))),
+        }
+    }
+}
+
+/// An agreement, and the memory that it needs while it is under way.
+pub struct Agreement {
+    mine: Box<Told>,
+    all: Vec<Told>,
+    error: Option<Error>,
+}
+
+impl Agreement {
+    /// That of these words, or of an error.
+    pub fn new(mpi: &Mpi, comm: &Comm, mine: Result<[u64; 2]>) -> Agreement {
+        let mine = mine.and_then(|words| check_room().map(|()| words));
+        let n = comm.everyone(|pe| mpi.core.node(pe)).len();
+        let (told, error) = match mine {
+            Ok(words) => (Told { error: 0, context: mpi.new_context(), words }, None),
+            Err(error) => (Told { error: u64::from(error.code() as u32), ..Told::default() }, Some(error)),
+        };
+        Agreement { mine: Box::new(told), all: vec![Told::default(); n], error }
+    }
+
+    /// The error of this member.
+    pub fn take_error(&mut self) -> Option<Error> {
+        self.error.take()
+    }
+
+    fn memory(&mut self) -> Memory {
+        let source = (&raw const *self.mine).cast();
+        Memory { source, target: self.all.as_mut_ptr().cast(), combiner: None }
+    }
+
+    /// Starts it. It stays in memory until the operation is over.
+    pub fn start(&mut self, mpi: &Mpi, comm: &Comm) -> Result<Arc<Pending>> {
+        let (group, memory) = (comm.everyone(|pe| mpi.core.node(pe)), self.memory());
+        let call = MessageCall::of_bytes(Operation::AllGather, 0, size_of::<Told>());
+        let stage = Stage { group: Arc::clone(group), task: Task::Call(call, memory) };
+        // SAFETY: the memory has the bytes of the call, and the caller keeps it.
+        let pending = unsafe { mpi.core.message_coll.start_stages(&mpi.core, &[stage]) };
+        pending.ok_or_else(no_algorithm)
+    }
+
+    /// The words of all, after the end.
+    pub fn outcome(self, comm: &Comm) -> Result<Agreed> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let (n, is_first) = (comm.len(), comm.is_first());
+        let (local, remote) = match is_first {
+            true => self.all.split_at(n),
+            false => {
+                let (remote, local) = self.all.split_at(self.all.len() - n);
+                (local, remote)
+            }
+        };
+        for (whose, all) in [("", local), (" of the remote group", remote)] {
+            if let Some(rank) = all.iter().position(|told| told.error != 0) {
+                let code = all[rank].error as u32 as c_int;
+                let text = format!("rank {rank}{whose} has failed in it, so that all members fail");
+                return Err(Error::new(code, text));
+            }
+        }
+        Ok(Agreed { local: local.to_vec(), remote: remote.to_vec(), is_first })
+    }
+}
+
+/// Tells all members these words, or that this one fails: what they have told. The call fails at all members
+/// if it fails at one.
+pub fn agree(mpi: &Mpi, comm: &Comm, mine: Result<[u64; 2]>) -> Result<Agreed> {
+    let mut agreement = Agreement::new(mpi, comm, mine);
+    let (group, memory) = (comm.everyone(|pe| mpi.core.node(pe)), agreement.memory());
+    let call = MessageCall::of_bytes(Operation::AllGather, 0, size_of::<Told>());
+    // SAFETY: the memory has the bytes of the call, and the operation is over at return.
+    let outcome = unsafe { mpi.core.message_coll.run_call(&mpi.core, group, &call, memory) };
+    checked(outcome)?;
+    agreement.outcome(comm)
+}
+
+fn checked(outcome: Option<Outcome>) -> Result {
+    outcome.ok_or_else(no_algorithm)?.map_err(|_| {
+        Error::new(MPI_ERR_OTHER, "the members have called different collective operations at the same time")
+    })
+}
+
+#[cold]
+fn no_algorithm() -> Error {
+    Error::new(MPI_ERR_UNSUPPORTED_OPERATION, "no algorithm can do this (`pelago coll list`)")
+}
+
+/// Sends each member of a communicator a list, and returns the lists that the members have sent to this one.
+pub fn exchange_lists(mpi: &Mpi, comm: &Comm, lists: &[Vec<c_int>]) -> Result<Vec<Vec<c_int>>> {
+    const ELEMENT_BYTES: usize = size_of::<c_int>();
+    let (n, me, all) = (comm.len(), comm.my_rank(), &mpi.core.message_coll);
+    let lengths: Vec<u64> = lists.iter().map(|list| list.len() as u64).collect();
+    let mut theirs = vec![0u64; n];
+    let memory =
+        Memory { source: lengths.as_ptr().cast(), target: theirs.as_mut_ptr().cast(), combiner: None };
+    let call = MessageCall::of_bytes(Operation::AllToAll, 0, size_of::<u64>());
+    // SAFETY: the memory has the bytes of the call, and the operation is over at return.
+    checked(unsafe { all.run_call(&mpi.core, &comm.members, &call, memory) })?;
+    let data = lists.concat();
+    let mut arrived = vec![0 as c_int; theirs.iter().sum::<u64>() as usize];
+    let (mut from, mut into): (*const u8, *mut u8) = (data.as_ptr().cast(), arrived.as_mut_ptr().cast());
+    let mut exchange = Exchange::default();
+    for rank in 0..n {
+        let [sent, received] = [lengths[rank], theirs[rank]].map(|length| length as usize * ELEMENT_BYTES);
+        if rank == me {
+            exchange.copies.push((from, into, sent));
+        } else {
+            let (send, receive) = (
+                Send { to: rank, slot: 0, from, bytes: sent },
+                Receive { from: rank, slot: 0, into, bytes: received },
+            );
+            exchange.sends.extend((sent > 0).then_some(send));
+            exchange.receives.extend((received > 0).then_some(receive));
+        }
+        (from, into) = (from.wrapping_add(sent), into.wrapping_add(received));
+    }
+    // SAFETY: both lists have the bytes of the exchange, and it is over at return.
+    let outcome = unsafe { all.run_exchange(&mpi.core, &comm.members, "exchange of lists", exchange) };
+    checked(Some(outcome))?;
+    let mut rest = &arrived[..];
+    let cut = |&length: &u64| {
+        let (list, others) = rest.split_at(length as usize);
+        rest = others;
+        list.to_vec()
+    };
+    Ok(theirs.iter().map(cut).collect())
+}

@@ -1,0 +1,52 @@
+//! How communicators go.
+//!
+//! Invariant: operations under way keep what they need, so that a handle may be freed before they end.
+
+use super::agree::agree;
+use super::{COMMS, no_comm};
+use crate::abi::*;
+use crate::chapters::attribute::Object;
+use crate::chapters::error::{On, Result, ensure};
+use crate::chapters::library::{Mpi, output};
+
+/// `MPI_Comm_free`: local, although the standard has it collective. Operations under way go on.
+pub unsafe fn comm_free(mpi: &Mpi, comm: *mut MPI_Comm) -> Result {
+    let place = output("comm", comm)?;
+    // SAFETY: the caller's pointer is valid for one value.
+    let handle = unsafe { place.read() };
+    free(mpi, handle).map_err(|error| error.on(On::Comm(handle)))?;
+    // SAFETY: the caller passes places and arrays that are valid, or null.
+    unsafe { place.write(MPI_COMM_NULL) };
+    Ok(())
+}
+
+fn check_freeable(handle: MPI_Comm) -> Result {
+    ensure!(
+        !matches!(handle, MPI_COMM_WORLD | MPI_COMM_SELF),
+        MPI_ERR_COMM,
+        "MPI_COMM_WORLD and MPI_COMM_SELF cannot be freed"
+    );
+    Ok(())
+}
+
+fn free(mpi: &Mpi, handle: MPI_Comm) -> Result {
+    check_freeable(handle)?;
+    mpi.share_comm(handle)?.attributes.delete_all(Object::Comm(handle))?;
+    COMMS.remove(handle.0).map(drop).ok_or_else(|| no_comm(handle))
+}
+
+/// `MPI_Comm_disconnect`: waits until all members have called it.
+pub unsafe fn comm_disconnect(mpi: &Mpi, comm: *mut MPI_Comm) -> Result {
+    let place = output("comm", comm)?;
+    // SAFETY: the caller's pointer is valid for one value.
+    let handle = unsafe { place.read() };
+    let leave = || {
+        check_freeable(handle)?;
+        agree(mpi, &*mpi.share_comm(handle)?, Ok([0; 2]))?;
+        free(mpi, handle)
+    };
+    leave().map_err(|error| error.on(On::Comm(handle)))?;
+    // SAFETY: the caller passes places and arrays that are valid, or null.
+    unsafe { place.write(MPI_COMM_NULL) };
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! The library's one state in a process, and what is known before and after it.
+//!
+//! Invariant: it is made when the process joins its job and lives until the process ends, so that a reference
+//! to it is valid for the duration of a call.
+
+use crate::abi::*;
+use crate::chapters::comm::{self, Comm};
+use crate::chapters::datatype::{self, Datatype};
+use crate::chapters::errhandler::Handler;
+use crate::chapters::error::{Error, Result};
+use crate::chapters::group::Group;
+use pelago_core::Core;
+use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+static LIBRARY: AtomicPtr<Mpi> = AtomicPtr::new(null_mut());
+static IS_FINALIZED: AtomicBool = AtomicBool::new(false);
+static HAS_OPENED: AtomicBool = AtomicBool::new(false);
+
+/// The state.
+pub struct Mpi {
+    pub core: Core,
+    pub world: Arc<Comm>,
+    pub own: Arc<Comm>,
+    /// The number of contexts that this PE has given to communicators.
+    contexts: AtomicU32,
+}
+
+/// The bit of a context that tells communicators of MPI from teams.
+const MPI_CONTEXT: u64 = 1 << 63;
+/// The bit of a context that tells collective operations from messages of the program.
+pub const COLLECTIVE: u64 = 1;
+/// The bit of a context that tells what partitioned sends announce from messages of the program.
+pub const PARTITIONED: u64 = 2;
+/// The bits of a context that tell messages by which communicators are made from those of the program: of
+/// groups of its members, between the leaders of two groups, and of all members of an inter-communicator
+/// or those of one group of a new one.
+pub const BY_GROUP: u64 = 1 << 60;
+pub const BETWEEN: u64 = 1 << 61;
+pub const EVERYONE: u64 = 3 << 60;
+/// The bits of contexts that follow from a string, where communicators are made without a parent.
+pub const NO_PARENT: u64 = MPI_CONTEXT | 0xf << 59;
+
+impl Mpi {
+    /// A context that no other communicator of the job has. Its lowest three bits are clear, and so are bits
+    /// 59 to 62: a job has fewer than 2^24 PEs.
+    pub fn new_context(&self) -> u64 {
+        let number = self.contexts.fetch_add(1, Ordering::Relaxed);
+        MPI_CONTEXT | (self.core.my_pe() as u64) << 35 | u64::from(number) << 3
+    }
+
+    /// The communicator with a handle.
+    #[inline]
+    pub fn comm(&self, handle: MPI_Comm) -> Result<&Comm> {
+        match handle {
+            MPI_COMM_WORLD => Ok(&self.world),
+            MPI_COMM_SELF => Ok(&self.own),
+            _ => comm::find(handle),
+        }
+    }
+
+    /// A share of the communicator with a handle.
+    pub fn share_comm(&self, handle: MPI_Comm) -> Result<Arc<Comm>> {
+        match handle {
+            MPI_COMM_WORLD => Ok(Arc::clone(&self.world)),
+            MPI_COMM_SELF => Ok(Arc::clone(&self.own)),
+            _ => comm::share(handle),
+        }
+    }
+
+    /// The datatype with a handle, for communication: it must be committed.
+    #[inline]
+    pub fn datatype(&self, handle: MPI_Datatype) -> Result<&Datatype> {
+        datatype::find_committed(handle)
+    }
+}
+
+/// Makes the library of a PE.
+pub fn open(core: Core) -> &'static Mpi {
+    let (me, n) = (core.my_pe(), core.n_pes());
+    let node = |pe| core.node(pe);
+    let world = Comm::new(MPI_CONTEXT | 1 << 62, Group::all(n, me), None, node);
+    let own = Comm::new(MPI_CONTEXT | 1 << 62 | 8, Group::of(&[me], me), None, node);
+    world.set_name("MPI_COMM_WORLD");
+    own.set_name("MPI_COMM_SELF");
+    let mpi = Box::leak(Box::new(Mpi {
+        world: Arc::new(world),
+        own: Arc::new(own),
+        contexts: AtomicU32::new(0),
+        core,
+    }));
+    HAS_OPENED.store(true, Ordering::Relaxed);
+    reopen(mpi);
+    mpi
+}
+
+/// Lets calls use the library again.
+pub fn reopen(mpi: &'static Mpi) {
+    // SYNC POINT library: releases the state to `get`.
+    LIBRARY.store(std::ptr::from_ref(mpi).cast_mut(), Ordering::Release);
+}
+
+/// The library, while it has users.
+#[inline]
+pub fn get() -> Option<&'static Mpi> {
+    // SYNC POINT library: acquires the state. SAFETY: the state of the library is never freed.
+    unsafe { LIBRARY.load(Ordering::Acquire).as_ref() }
+}
+
+/// Whether this process has joined its job.
+pub fn has_opened() -> bool {
+    HAS_OPENED.load(Ordering::Relaxed)
+}
+
+/// Closes the library: calls are refused until it is opened again.
+pub fn close() {
+    LIBRARY.store(null_mut(), Ordering::Release);
+}
+
+/// Notes that `MPI_Finalize` has ended the world.
+pub fn end_world() {
+    IS_FINALIZED.store(true, Ordering::Relaxed);
+}
+
+/// Whether `MPI_Finalize` has ended the world.
+pub fn is_finalized() -> bool {
+    IS_FINALIZED.load(Ordering::Relaxed)
+}
+
+/// The handler of errors before any object exists.
+pub fn first_handler() -> Handler {
+    Handler::First
+}
+
+/// Ends the job because of an error.
+#[cold]
+pub fn abort(code: c_int, text: &str) -> ! {
+    match get() {
+        Some(mpi) => mpi.core.abort(if code == 0 { 1 } else { code }, text),
+        None => {
+            eprintln!("{text}");
+            std::process::exit(if code == 0 { 1 } else { code })
+        }
+    }
+}
+
+/// Checks the place of a result.
+pub fn output<T>(name: &str, place: *mut T) -> Result<*mut T> {
+    match place.is_null() {
+        true => Err(Error::new(MPI_ERR_ARG, format!("{name} is null. Give the place of the result"))),
+        false => Ok(place),
+    }
+}

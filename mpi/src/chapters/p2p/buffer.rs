@@ -1,0 +1,66 @@
+//! Buffers of messages: where their data lie in one piece.
+
+use crate::abi::*;
+use crate::chapters::datatype::Datatype;
+use crate::chapters::error::{Result, ensure};
+
+/// Data to send.
+pub enum Outgoing {
+    /// In the program's buffer.
+    Direct(*const u8, usize),
+    /// Packed, because they have gaps there.
+    Packed(Box<[u8]>),
+}
+
+/// The number of bytes of `count` elements; an error if there are none, or too many.
+#[inline]
+pub fn bytes_of(count: i64, datatype: &Datatype) -> Result<usize> {
+    ensure!(count >= 0, MPI_ERR_COUNT, "count is {count}, which is negative");
+    let bytes = (count as usize).checked_mul(datatype.size());
+    ensure!(bytes.is_some(), MPI_ERR_COUNT, "{count} elements are more than memory can hold");
+    Ok(bytes.unwrap_or(0))
+}
+
+/// The data of a buffer, in one piece.
+///
+/// # Safety
+/// The buffer has the elements.
+#[inline]
+pub unsafe fn outgoing(buffer: *const c_void, count: i64, datatype: &Datatype) -> Result<Outgoing> {
+    let bytes = bytes_of(count, datatype)?;
+    if let Some(offset) = datatype.run(count as usize) {
+        return Ok(Outgoing::Direct(buffer.cast::<u8>().wrapping_offset(offset), bytes));
+    }
+    // SAFETY: the program keeps the conditions that the standard has for this call.
+    Ok(Outgoing::Packed(unsafe { packed(buffer.cast(), count as usize, datatype) }))
+}
+
+/// The data of `count` elements, packed.
+///
+/// # Safety
+/// The buffer has the elements.
+pub unsafe fn packed(buffer: *const u8, count: usize, datatype: &Datatype) -> Box<[u8]> {
+    let mut data = vec![0u8; count * datatype.size()].into_boxed_slice();
+    // SAFETY: the caller promises the elements, and there is room for their data.
+    unsafe { datatype.pack(buffer, count, data.as_mut_ptr()) };
+    data
+}
+
+impl Outgoing {
+    /// The address and the length.
+    #[inline]
+    pub fn data(&self) -> (*const u8, usize) {
+        match self {
+            Outgoing::Direct(start, bytes) => (*start, *bytes),
+            Outgoing::Packed(data) => (data.as_ptr(), data.len()),
+        }
+    }
+
+    /// The memory that must live as long as the send.
+    pub fn kept(self) -> Option<Box<[u8]>> {
+        match self {
+            Outgoing::Direct(..) => None,
+            Outgoing::Packed(data) => Some(data),
+        }
+    }
+}

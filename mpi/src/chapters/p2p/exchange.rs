@@ -1,0 +1,189 @@
+//! Sends combined with receives.
+
+use super::buffer::packed;
+use super::receive::{Receive, truncated};
+use super::send::Send;
+use crate::abi::*;
+use crate::chapters::error::{On, Result};
+use crate::chapters::library::{Mpi, output};
+use crate::chapters::request::{self, Active, Operation, Outcome};
+use pelago_core::msg::operation::Mode;
+
+/// `MPI_Sendrecv`.
+pub unsafe fn sendrecv(
+    mpi: &Mpi,
+    sendbuf: *const c_void,
+    sendcount: i64,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: i64,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Result {
+    let receive =
+        Receive { buffer: recvbuf, count: recvcount, datatype: recvtype, source, tag: recvtag, comm };
+    let send = Send {
+        buffer: sendbuf,
+        count: sendcount,
+        datatype: sendtype,
+        dest,
+        tag: sendtag,
+        comm,
+        mode: Mode::Standard,
+    };
+    // SAFETY: the caller's promise; both are complete at return.
+    unsafe {
+        send.check(mpi)?;
+        let mut arriving = receive.start(mpi)?;
+        send.run(mpi)?;
+        let outcome = request::complete(mpi, &mut arriving);
+        request::store(status, &outcome.status);
+        if outcome.error != MPI_SUCCESS {
+            return Err(truncated(&outcome.status, recvcount));
+        }
+    }
+    Ok(())
+}
+
+/// A send and a receive that are one operation.
+struct Both {
+    send: Option<Active>,
+    receive: Option<Active>,
+    outcome: Outcome,
+    /// The copy of data that the receive replaces.
+    _kept: Option<Box<[u8]>>,
+}
+
+impl Operation for Both {
+    fn poll(&mut self, mpi: &Mpi) -> Option<Outcome> {
+        if self.send.as_mut().is_some_and(|send| request::poll_active(mpi, send).is_some()) {
+            self.send = None;
+        }
+        if let Some(outcome) = self.receive.as_mut().and_then(|active| request::poll_active(mpi, active)) {
+            self.outcome = outcome;
+            self.receive = None;
+        }
+        (self.send.is_none() && self.receive.is_none()).then_some(self.outcome)
+    }
+}
+
+unsafe fn start_both(
+    mpi: &Mpi,
+    send: Send,
+    receive: Receive,
+    kept: Option<Box<[u8]>>,
+    request: *mut MPI_Request,
+) -> Result {
+    let place = output("request", request)?;
+    // SAFETY: the caller's promise; the copy lives as long as the operation.
+    unsafe {
+        send.check(mpi)?;
+        let receive_active = receive.start(mpi)?;
+        let both = Both {
+            send: Some(send.start(mpi)?),
+            receive: Some(receive_active),
+            outcome: Outcome::EMPTY,
+            _kept: kept,
+        };
+        place.write(request::started(Active::Other(Box::new(both)), On::Comm(send.comm))?);
+    }
+    Ok(())
+}
+
+/// `MPI_Isendrecv`.
+pub unsafe fn isendrecv(
+    mpi: &Mpi,
+    sendbuf: *const c_void,
+    sendcount: i64,
+    sendtype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: *mut c_void,
+    recvcount: i64,
+    recvtype: MPI_Datatype,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Result {
+    let receive =
+        Receive { buffer: recvbuf, count: recvcount, datatype: recvtype, source, tag: recvtag, comm };
+    let send = Send {
+        buffer: sendbuf,
+        count: sendcount,
+        datatype: sendtype,
+        dest,
+        tag: sendtag,
+        comm,
+        mode: Mode::Standard,
+    };
+    // SAFETY: the program keeps the conditions that the standard has for this call.
+    unsafe { start_both(mpi, send, receive, None, request) }
+}
+
+/// The send of a copy of a buffer's data, and the copy.
+unsafe fn copied(
+    mpi: &Mpi,
+    (buffer, count, datatype): (*mut c_void, i64, MPI_Datatype),
+    (dest, tag, comm): (c_int, c_int, MPI_Comm),
+) -> Result<(Send, Box<[u8]>)> {
+    let mode = Mode::Standard;
+    Send { buffer, count, datatype, dest, tag, comm, mode }.check(mpi)?;
+    // SAFETY: the caller promises the elements.
+    let data = unsafe { packed(buffer.cast(), count as usize, mpi.datatype(datatype)?) };
+    let (buffer, count) = (data.as_ptr().cast(), data.len() as i64);
+    Ok((Send { buffer, count, datatype: MPI_BYTE, dest, tag, comm, mode }, data))
+}
+
+/// `MPI_Sendrecv_replace`.
+pub unsafe fn sendrecv_replace(
+    mpi: &Mpi,
+    buffer: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Result {
+    // SAFETY: the caller's promise; both are complete at return.
+    unsafe {
+        let (send, _data) = copied(mpi, (buffer, count, datatype), (dest, sendtag, comm))?;
+        let mut arriving = Receive { buffer, count, datatype, source, tag: recvtag, comm }.start(mpi)?;
+        send.run(mpi)?;
+        let outcome = request::complete(mpi, &mut arriving);
+        request::store(status, &outcome.status);
+        if outcome.error != MPI_SUCCESS {
+            return Err(truncated(&outcome.status, count));
+        }
+    }
+    Ok(())
+}
+
+/// `MPI_Isendrecv_replace`.
+pub unsafe fn isendrecv_replace(
+    mpi: &Mpi,
+    buffer: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Result {
+    // SAFETY: the program keeps the conditions that the standard has for this call.
+    unsafe {
+        let (send, data) = copied(mpi, (buffer, count, datatype), (dest, sendtag, comm))?;
+        let receive = Receive { buffer, count, datatype, source, tag: recvtag, comm };
+        start_both(mpi, send, receive, Some(data), request)
+    }
+}

@@ -1,0 +1,397 @@
+//! Partitioned communication.
+//!
+//! When a send is initialised, it tells the receive that it matches the number and size of its partitions,
+//! and a context of its own. From then on each partition that is ready is a message in that context, whose
+//! tag is the number of the partition, so that partitions travel while others are still computed.
+//!
+//! Invariant: the partitions of one start are sent before those of the next one, so that messages of one tag
+//! match in order.
+
+use super::buffer::{bytes_of, outgoing};
+use crate::abi::*;
+use crate::chapters::comm::Comm;
+use crate::chapters::datatype::{self, Datatype};
+use crate::chapters::error::{Error, On, Result, ensure};
+use crate::chapters::library::{Mpi, PARTITIONED, output};
+use crate::chapters::request::{self, Active, NO_PROCESS, Operation, Outcome};
+use pelago_core::Pe;
+use pelago_core::msg::envelope::{Context, Envelope};
+use pelago_core::msg::operation::{Address, Mode, Started};
+use pelago_core::msg::request::{RequestId, Status};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The words that a send tells its receive: its context, its number of partitions, bytes of each.
+type Header = [u64; 3];
+
+/// One side of a partitioned operation.
+pub struct Channel {
+    state: Mutex<State>,
+}
+
+enum State {
+    Send(SendState),
+    Receive(ReceiveState),
+    /// With `MPI_PROC_NULL`.
+    Nothing,
+}
+
+struct SendState {
+    to: Address,
+    partitions: usize,
+    /// Bytes of a partition, and elements.
+    bytes: usize,
+    count: i64,
+    buffer: usize,
+    datatype: Arc<Datatype>,
+    ready: Vec<bool>,
+    sends: Vec<(RequestId, Option<Box<[u8]>>)>,
+}
+
+struct ReceiveState {
+    comm: Arc<Comm>,
+    source: Pe,
+    tag: u32,
+    partitions: usize,
+    count: i64,
+    buffer: usize,
+    datatype: Arc<Datatype>,
+    header: Box<Header>,
+    stage: Stage,
+    /// Received data that are to be unpacked.
+    data: Option<Box<[u8]>>,
+    receives: Vec<Option<RequestId>>,
+    error: c_int,
+}
+
+/// How far a receive is.
+#[derive(Clone, Copy, PartialEq)]
+enum Stage {
+    /// It waits for what the send tells.
+    Header(RequestId),
+    /// It knows the send, and is not started.
+    Known,
+    Started,
+}
+
+impl Channel {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SendState {
+    fn make_ready(&mut self, mpi: &Mpi, partition: usize) -> Result {
+        ensure!(!self.ready[partition], MPI_ERR_ARG, "partition {partition} is ready already");
+        self.ready[partition] = true;
+        let distance = self.datatype.extent() * self.count as isize * partition as isize;
+        let start = std::ptr::with_exposed_provenance::<c_void>(self.buffer).wrapping_byte_offset(distance);
+        let to = Address { tag: partition as u32, ..self.to };
+        // SAFETY: the program keeps the buffer until the operation is complete, and a partition that is ready
+        // as it is.
+        unsafe {
+            let data = outgoing(start, self.count, &self.datatype)?;
+            if let Some(id) = mpi.core.start_send(to, data.data(), Mode::Standard)? {
+                self.sends.push((id, data.kept()));
+            }
+        }
+        Ok(())
+    }
+
+    fn poll(&mut self, mpi: &Mpi) -> Option<Outcome> {
+        self.sends.retain(|(id, _)| mpi.core.test_message(*id).is_none());
+        (self.sends.is_empty() && self.ready.iter().all(|&is| is)).then_some(Outcome::EMPTY)
+    }
+}
+
+impl ReceiveState {
+    fn total(&self) -> usize {
+        self.partitions * self.count as usize * self.datatype.size()
+    }
+
+    /// Starts the receives of all partitions, once the send is known.
+    fn start(&mut self, mpi: &Mpi) {
+        let [context, partitions, bytes] = *self.header;
+        let (partitions, bytes) = (partitions as usize, bytes as usize);
+        let elements = self.partitions * self.count as usize;
+        self.error = if partitions * bytes > self.total() { MPI_ERR_TRUNCATE } else { MPI_SUCCESS };
+        let buffer = std::ptr::with_exposed_provenance_mut::<u8>(self.buffer);
+        let start = match self.datatype.run(elements) {
+            Some(offset) => buffer.wrapping_offset(offset),
+            None => self.data.insert(vec![0u8; self.total()].into_boxed_slice()).as_mut_ptr(),
+        };
+        self.receives = (0..partitions)
+            .map(|partition| {
+                let pattern =
+                    Envelope { context: Context(context), source: self.source as u32, tag: partition as u32 };
+                let offset = partition * bytes;
+                let room = bytes.min(self.total().saturating_sub(offset));
+                // SAFETY: the program keeps the buffer until the operation is complete; this part is in it.
+                match unsafe { mpi.core.start_receive(pattern, (start.wrapping_add(offset), room)) } {
+                    Started::Done(_) => None,
+                    Started::Pending(id) => Some(id),
+                }
+            })
+            .collect();
+    }
+
+    /// Goes on; whether the bytes up to `end` have arrived.
+    fn have_arrived(&mut self, mpi: &Mpi, range: std::ops::Range<usize>) -> bool {
+        if let Stage::Header(id) = self.stage {
+            if mpi.core.test_message(id).is_none() {
+                return false;
+            }
+            self.stage = Stage::Started;
+            self.start(mpi);
+        }
+        let bytes = (self.header[2] as usize).max(1);
+        let (first, last) = (range.start / bytes, range.end.div_ceil(bytes).min(self.receives.len()));
+        let mut all = true;
+        for receive in self.receives.iter_mut().take(last).skip(first) {
+            if let Some(id) = *receive {
+                match mpi.core.test_message(id) {
+                    Some(_) => *receive = None,
+                    None => all = false,
+                }
+            }
+        }
+        all
+    }
+
+    fn poll(&mut self, mpi: &Mpi) -> Option<Outcome> {
+        if !self.have_arrived(mpi, 0..self.total().max(1)) {
+            return None;
+        }
+        if let Some(data) = self.data.take() {
+            let buffer = std::ptr::with_exposed_provenance_mut::<u8>(self.buffer);
+            // SAFETY: the program keeps the buffer until the operation is complete.
+            unsafe { self.datatype.unpack(data.as_ptr(), data.len(), buffer) };
+        }
+        self.stage = Stage::Known;
+        let bytes = (self.header[1] * self.header[2]) as usize;
+        let status = Status { source: self.source, tag: self.tag, bytes, is_cancelled: false };
+        let status = request::received(&self.comm, &status, self.total());
+        Some(Outcome { status, error: self.error })
+    }
+}
+
+/// The operation of a request that was started.
+struct Running(Arc<Channel>);
+
+impl Operation for Running {
+    fn poll(&mut self, mpi: &Mpi) -> Option<Outcome> {
+        match &mut *self.0.lock() {
+            State::Send(send) => send.poll(mpi),
+            State::Receive(receive) => receive.poll(mpi),
+            State::Nothing => Some(Outcome { status: NO_PROCESS, error: MPI_SUCCESS }),
+        }
+    }
+
+    fn channel(&self) -> Option<&Channel> {
+        Some(&self.0)
+    }
+}
+
+fn checked(partitions: c_int, count: i64, tag: c_int) -> Result<usize> {
+    ensure!(partitions >= 0, MPI_ERR_ARG, "partitions is {partitions}, which is negative");
+    ensure!(count >= 0, MPI_ERR_COUNT, "count is {count}, which is negative");
+    ensure!(tag >= 0, MPI_ERR_TAG, "tag {tag}; tags are 0 to {}", c_int::MAX);
+    Ok(partitions as usize)
+}
+
+/// A persistent request of a channel.
+fn request_of(state: State, on: On) -> Result<MPI_Request> {
+    let channel = Arc::new(Channel { state: Mutex::new(state) });
+    request::persistent(on, move |mpi: &Mpi| {
+        match &mut *channel.lock() {
+            State::Send(send) => send.ready.fill(false),
+            State::Receive(receive) if receive.stage == Stage::Known => {
+                receive.stage = Stage::Started;
+                receive.start(mpi);
+            }
+            State::Receive(_) | State::Nothing => {}
+        }
+        Ok(Active::Other(Box::new(Running(Arc::clone(&channel)))))
+    })
+}
+
+/// `MPI_Psend_init`.
+pub unsafe fn psend_init(
+    mpi: &Mpi,
+    buffer: *const c_void,
+    partitions: c_int,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    _info: MPI_Info,
+    request: *mut MPI_Request,
+) -> Result {
+    let place = output("request", request)?;
+    let partitions = checked(partitions, count, tag)?;
+    let own = mpi.comm(comm)?;
+    let layout = datatype::share(datatype)?;
+    let bytes = bytes_of(count, mpi.datatype(datatype)?)?;
+    let state = if dest == MPI_PROC_NULL {
+        State::Nothing
+    } else {
+        let (pe, context) = (own.peer(dest)?, mpi.new_context());
+        let header: Header = [context, partitions as u64, bytes as u64];
+        let to = Address { context: Context(own.context | PARTITIONED), pe, tag: tag as u32 };
+        // SAFETY: the words are copied before the call returns.
+        unsafe { mpi.core.start_send(to, (header.as_ptr().cast(), size_of_val(&header)), Mode::Buffered)? };
+        State::Send(SendState {
+            to: Address { context: Context(context), pe, tag: 0 },
+            partitions,
+            bytes,
+            count,
+            buffer: buffer.expose_provenance(),
+            datatype: layout,
+            ready: vec![true; partitions],
+            sends: Vec::new(),
+        })
+    };
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(request_of(state, On::Comm(comm))?) };
+    Ok(())
+}
+
+/// `MPI_Precv_init`.
+pub unsafe fn precv_init(
+    mpi: &Mpi,
+    buffer: *mut c_void,
+    partitions: c_int,
+    count: MPI_Count,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    _info: MPI_Info,
+    request: *mut MPI_Request,
+) -> Result {
+    let place = output("request", request)?;
+    let partitions = checked(partitions, count, tag)?;
+    let own = mpi.share_comm(comm)?;
+    bytes_of(count, mpi.datatype(datatype)?)?;
+    let state = if source == MPI_PROC_NULL {
+        State::Nothing
+    } else {
+        let pe = own.peer(source)?;
+        let mut header: Box<Header> = Box::default();
+        let pattern =
+            Envelope { context: Context(own.context | PARTITIONED), source: pe as u32, tag: tag as u32 };
+        let into = (header.as_mut_ptr().cast(), size_of::<Header>());
+        // SAFETY: the words live in the state of the channel until the receive is complete, or as long as the
+        // process.
+        let stage = match unsafe { mpi.core.start_receive(pattern, into) } {
+            Started::Done(_) => Stage::Known,
+            Started::Pending(id) => Stage::Header(id),
+        };
+        State::Receive(ReceiveState {
+            comm: own,
+            source: pe,
+            tag: tag as u32,
+            partitions,
+            count,
+            buffer: buffer.expose_provenance(),
+            datatype: datatype::share(datatype)?,
+            header,
+            stage,
+            data: None,
+            receives: Vec::new(),
+            error: MPI_SUCCESS,
+        })
+    };
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(request_of(state, On::Comm(comm))?) };
+    Ok(())
+}
+
+/// Makes partitions of a send ready.
+unsafe fn make_ready(mpi: &Mpi, request: MPI_Request, partitions: impl Iterator<Item = c_int>) -> Result {
+    // SAFETY: several threads may make partitions of one request ready: the channel has a lock.
+    unsafe {
+        request::with_channel(request, |channel| {
+            let mut state = channel.lock();
+            for partition in partitions {
+                match &mut *state {
+                    State::Nothing => {}
+                    State::Receive(_) => {
+                        return Err(Error::new(MPI_ERR_REQUEST, "the request is one of a receive"));
+                    }
+                    State::Send(send) => {
+                        let is_one = partition >= 0 && (partition as usize) < send.partitions;
+                        ensure!(
+                            is_one,
+                            MPI_ERR_ARG,
+                            "there is no partition {partition} of {} partitions of {} bytes",
+                            send.partitions,
+                            send.bytes
+                        );
+                        send.make_ready(mpi, partition as usize)?;
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// `MPI_Pready`.
+pub unsafe fn pready(mpi: &Mpi, partition: c_int, request: MPI_Request) -> Result {
+    // SAFETY: the program keeps the conditions that the standard has for this call.
+    unsafe { make_ready(mpi, request, std::iter::once(partition)) }
+}
+
+/// `MPI_Pready_range`.
+pub unsafe fn pready_range(
+    mpi: &Mpi,
+    partition_low: c_int,
+    partition_high: c_int,
+    request: MPI_Request,
+) -> Result {
+    // SAFETY: the program keeps the conditions that the standard has for this call.
+    unsafe { make_ready(mpi, request, partition_low..=partition_high) }
+}
+
+/// `MPI_Pready_list`.
+pub unsafe fn pready_list(
+    mpi: &Mpi,
+    length: c_int,
+    array_of_partitions: *const c_int,
+    request: MPI_Request,
+) -> Result {
+    ensure!(length >= 0, MPI_ERR_ARG, "length is {length}, which is negative");
+    // SAFETY: the caller's array has the elements.
+    let partitions = (0..length as usize).map(|i| unsafe { array_of_partitions.add(i).read() });
+    // SAFETY: the program keeps the conditions that the standard has for this call.
+    unsafe { make_ready(mpi, request, partitions) }
+}
+
+/// `MPI_Parrived`: also of a request that is inactive, whose partitions have all arrived.
+pub unsafe fn parrived(mpi: &Mpi, request: MPI_Request, partition: c_int, flag: *mut c_int) -> Result {
+    let flag = output("flag", flag)?;
+    // SAFETY: several threads may ask for partitions of one request: the channel has a lock.
+    let has_arrived = unsafe {
+        request::with_channel_or_inactive(request, |channel| match &mut *channel.lock() {
+            State::Nothing => Ok(true),
+            State::Send(_) => Err(Error::new(MPI_ERR_REQUEST, "the request is one of a send")),
+            State::Receive(receive) => {
+                let n = receive.partitions;
+                ensure!(
+                    partition >= 0 && (partition as usize) < n,
+                    MPI_ERR_ARG,
+                    "there is no partition {partition} of {n}"
+                );
+                let bytes = receive.total() / n;
+                let start = partition as usize * bytes;
+                // The data of a layout with gaps are there when all are.
+                let range = if receive.data.is_some() { 0..receive.total() } else { start..start + bytes };
+                Ok(receive.have_arrived(mpi, range))
+            }
+        })?
+    };
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { flag.write(has_arrived.unwrap_or(true).into()) };
+    Ok(())
+}

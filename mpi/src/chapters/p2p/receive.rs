@@ -1,0 +1,218 @@
+//! Receives.
+
+use super::buffer::bytes_of;
+use crate::abi::*;
+use crate::chapters::comm::Comm;
+use crate::chapters::datatype;
+use crate::chapters::error::{Error, On, Result, ensure};
+use crate::chapters::library::{Mpi, output};
+use crate::chapters::request::{self, Active, Message, NO_PROCESS, Outcome, Unpack};
+use pelago_core::msg::envelope::{Context, Envelope};
+use pelago_core::msg::operation::Started;
+
+/// A receive of these elements.
+#[derive(Clone, Copy)]
+pub struct Receive {
+    pub buffer: *mut c_void,
+    pub count: i64,
+    pub datatype: MPI_Datatype,
+    pub source: c_int,
+    pub tag: c_int,
+    pub comm: MPI_Comm,
+}
+
+/// What a receive looks for; `None` if it is from no process.
+#[inline]
+pub fn pattern(comm: &Comm, source: c_int, tag: c_int) -> Result<Option<Envelope>> {
+    ensure!(
+        tag >= 0 || tag == MPI_ANY_TAG,
+        MPI_ERR_TAG,
+        "tag {tag} of a receive; tags are 0 to {}",
+        c_int::MAX
+    );
+    let pe = match source {
+        MPI_PROC_NULL => return Ok(None),
+        MPI_ANY_SOURCE => None,
+        _ => Some(comm.peer(source)?),
+    };
+    let tag = (tag != MPI_ANY_TAG).then_some(tag as u32);
+    Ok(Some(Envelope::pattern(Context(comm.context), pe, tag)))
+}
+
+impl Receive {
+    /// Receives: the outcome.
+    ///
+    /// # Safety
+    /// The buffer has room for the elements.
+    #[inline]
+    pub unsafe fn run(self, mpi: &Mpi) -> Result<Outcome> {
+        let comm = mpi.comm(self.comm)?;
+        let datatype = mpi.datatype(self.datatype)?;
+        let room = bytes_of(self.count, datatype)?;
+        let Some(pattern) = pattern(comm, self.source, self.tag)? else {
+            return Ok(Outcome { status: NO_PROCESS, error: MPI_SUCCESS });
+        };
+        if let Some(offset) = datatype.run(self.count as usize) {
+            let start = self.buffer.cast::<u8>().wrapping_offset(offset);
+            // SAFETY: the caller promises the room, and this waits until the receive is complete.
+            let status = unsafe { mpi.core.receive_message(pattern, (start, room)) };
+            return Ok(Outcome::of_receive(comm, status, room));
+        }
+        let mut data = vec![0u8; room];
+        // SAFETY: the data live until the receive is complete; then the caller promises room for them.
+        unsafe {
+            let status = mpi.core.receive_message(pattern, (data.as_mut_ptr(), room));
+            datatype.unpack(data.as_ptr(), status.bytes.min(room), self.buffer.cast());
+            Ok(Outcome::of_receive(comm, status, room))
+        }
+    }
+
+    /// Starts the receive.
+    ///
+    /// # Safety
+    /// The buffer has room for the elements, and is left alone until the receive is complete.
+    pub unsafe fn start(self, mpi: &Mpi) -> Result<Active> {
+        let comm = mpi.share_comm(self.comm)?;
+        let room = bytes_of(self.count, mpi.datatype(self.datatype)?)?;
+        let Some(pattern) = pattern(&comm, self.source, self.tag)? else {
+            return Ok(Active::Done(Outcome { status: NO_PROCESS, error: MPI_SUCCESS }));
+        };
+        let begin = |into: *mut u8| {
+            // SAFETY: the caller promises the room, or it is memory that lives as long as the operation.
+            unsafe { mpi.core.start_receive(pattern, (into, room)) }
+        };
+        // SAFETY: the program keeps the conditions that the standard has for this call.
+        unsafe { self.begin(mpi, comm, room, begin) }
+    }
+
+    /// Starts a receive by `begin`, into the buffer, or into memory from which the data are unpacked.
+    unsafe fn begin(
+        self,
+        mpi: &Mpi,
+        comm: std::sync::Arc<Comm>,
+        room: usize,
+        begin: impl FnOnce(*mut u8) -> Started,
+    ) -> Result<Active> {
+        let layout = mpi.datatype(self.datatype)?;
+        let (mut kept, mut unpack) = (None, None);
+        let into = match layout.run(self.count as usize) {
+            Some(offset) => self.buffer.cast::<u8>().wrapping_offset(offset),
+            None => {
+                let data = kept.insert(vec![0u8; room].into_boxed_slice());
+                unpack =
+                    Some(Unpack { datatype: datatype::share(self.datatype)?, buffer: self.buffer.cast() });
+                data.as_mut_ptr()
+            }
+        };
+        Ok(match begin(into) {
+            Started::Pending(id) => {
+                Active::Message(Message { id, receive: Some((comm, room)), unpack, kept })
+            }
+            Started::Done(status) => {
+                if let (Some(Unpack { datatype, buffer }), Some(data)) = (&unpack, &kept) {
+                    // SAFETY: the caller promises room for the data.
+                    unsafe { datatype.unpack(data.as_ptr(), status.bytes.min(room), *buffer) };
+                }
+                Active::Done(Outcome::of_receive(&comm, status, room))
+            }
+        })
+    }
+
+    /// Starts the receive of a message that a probe has taken.
+    ///
+    /// # Safety
+    /// As [`start`](Receive::start).
+    pub unsafe fn start_matched(
+        self,
+        mpi: &Mpi,
+        comm: std::sync::Arc<Comm>,
+        matched: pelago_core::msg::operation::Matched,
+    ) -> Result<Active> {
+        let room = bytes_of(self.count, mpi.datatype(self.datatype)?)?;
+        let begin = |into: *mut u8| {
+            // SAFETY: the caller promises the room, or it is memory that lives as long as the operation.
+            Started::Pending(unsafe { mpi.core.start_receive_matched(matched, (into, room)) })
+        };
+        // SAFETY: the program keeps the conditions that the standard has for this call.
+        unsafe { self.begin(mpi, comm, room, begin) }
+    }
+}
+
+/// The error of a message that is longer than the room for it.
+#[cold]
+pub fn truncated(status: &MPI_Status, room: i64) -> Error {
+    let (source, tag) = (status.MPI_SOURCE, status.MPI_TAG);
+    Error::new(
+        MPI_ERR_TRUNCATE,
+        format!(
+            "the message of rank {source} with tag {tag} is longer than {room} elements. Give it more room"
+        ),
+    )
+}
+
+/// `MPI_Recv`.
+pub unsafe fn recv(
+    mpi: &Mpi,
+    buffer: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    status: *mut MPI_Status,
+) -> Result {
+    // SAFETY: the program keeps the conditions that the standard has for this call.
+    unsafe {
+        let outcome = Receive { buffer, count, datatype, source, tag, comm }.run(mpi)?;
+        request::store(status, &outcome.status);
+        if outcome.error != MPI_SUCCESS {
+            return Err(truncated(&outcome.status, count));
+        }
+    }
+    Ok(())
+}
+
+/// `MPI_Irecv`.
+pub unsafe fn irecv(
+    mpi: &Mpi,
+    buffer: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Result {
+    let place = output("request", request)?;
+    // SAFETY: the program keeps the conditions that the standard has for this call.
+    unsafe {
+        let active = Receive { buffer, count, datatype, source, tag, comm }.start(mpi)?;
+        place.write(request::started(active, On::Comm(comm))?);
+    }
+    Ok(())
+}
+
+/// `MPI_Recv_init`.
+pub unsafe fn recv_init(
+    mpi: &Mpi,
+    buffer: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: *mut MPI_Request,
+) -> Result {
+    let place = output("request", request)?;
+    pattern(mpi.comm(comm)?, source, tag)?;
+    bytes_of(count, mpi.datatype(datatype)?)?;
+    let retained = datatype::retain(datatype)?;
+    let start = move |mpi: &Mpi| {
+        let receive = Receive { buffer, count, datatype: retained.handle(), source, tag, comm };
+        // SAFETY: the caller's promise, for every start.
+        unsafe { receive.start(mpi) }
+    };
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(request::persistent(On::Comm(comm), start)?) };
+    Ok(())
+}

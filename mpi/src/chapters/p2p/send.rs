@@ -1,0 +1,133 @@
+//! Sends in all modes.
+
+use super::buffer::outgoing;
+use crate::abi::*;
+use crate::chapters::datatype;
+use crate::chapters::error::{On, Result, ensure};
+use crate::chapters::library::{Mpi, output};
+use crate::chapters::request::{self, Active, Message, Outcome};
+use pelago_core::msg::envelope::Context;
+use pelago_core::msg::operation::{Address, Mode};
+
+/// Where a message of the program goes; `None` if to no process.
+#[inline]
+pub fn address(mpi: &Mpi, dest: c_int, tag: c_int, comm: MPI_Comm) -> Result<Option<Address>> {
+    let comm = mpi.comm(comm)?;
+    if dest == MPI_PROC_NULL {
+        return Ok(None);
+    }
+    let pe = comm.peer(dest)?;
+    ensure!(tag >= 0, MPI_ERR_TAG, "tag {tag} of a message; tags are 0 to {}", c_int::MAX);
+    Ok(Some(Address { context: Context(comm.context), pe, tag: tag as u32 }))
+}
+
+/// A send of these elements.
+#[derive(Clone, Copy)]
+pub struct Send {
+    pub buffer: *const c_void,
+    pub count: i64,
+    pub datatype: MPI_Datatype,
+    pub dest: c_int,
+    pub tag: c_int,
+    pub comm: MPI_Comm,
+    pub mode: Mode,
+}
+
+impl Send {
+    /// Sends, and waits until the buffer may be used again.
+    ///
+    /// # Safety
+    /// The buffer has the elements.
+    #[inline]
+    pub unsafe fn run(self, mpi: &Mpi) -> Result {
+        let address = address(mpi, self.dest, self.tag, self.comm)?;
+        let datatype = mpi.datatype(self.datatype)?;
+        // SAFETY: the caller promises the elements, and this waits until the send is complete.
+        unsafe {
+            let data = outgoing(self.buffer, self.count, datatype)?;
+            let Some(address) = address else { return Ok(()) };
+            if let Some(id) = mpi.core.start_send(address, data.data(), self.mode)? {
+                mpi.core.wait_for_message(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts the send.
+    ///
+    /// # Safety
+    /// The buffer has the elements, and is left alone until the send is complete.
+    pub unsafe fn start(self, mpi: &Mpi) -> Result<Active> {
+        let address = address(mpi, self.dest, self.tag, self.comm)?;
+        let datatype = mpi.datatype(self.datatype)?;
+        // SAFETY: the caller promises the elements; packed ones live as long as the operation.
+        unsafe {
+            let data = outgoing(self.buffer, self.count, datatype)?;
+            let Some(address) = address else { return Ok(Active::Done(Outcome::EMPTY)) };
+            Ok(match mpi.core.start_send(address, data.data(), self.mode)? {
+                None => Active::Done(Outcome::EMPTY),
+                Some(id) => Active::Message(Message { id, receive: None, unpack: None, kept: data.kept() }),
+            })
+        }
+    }
+
+    /// Checks the arguments, before anything is communicated.
+    pub fn check(&self, mpi: &Mpi) -> Result {
+        address(mpi, self.dest, self.tag, self.comm)?;
+        super::buffer::bytes_of(self.count, mpi.datatype(self.datatype)?)?;
+        Ok(())
+    }
+
+    unsafe fn start_request(self, mpi: &Mpi, request: *mut MPI_Request) -> Result {
+        let place = output("request", request)?;
+        // SAFETY: the program keeps the conditions that the standard has for this call.
+        unsafe { place.write(request::started(self.start(mpi)?, On::Comm(self.comm))?) };
+        Ok(())
+    }
+
+    unsafe fn make_persistent(self, mpi: &Mpi, request: *mut MPI_Request) -> Result {
+        let place = output("request", request)?;
+        self.check(mpi)?;
+        let retained = datatype::retain(self.datatype)?;
+        // SAFETY: the caller's promise, for every start.
+        let start = move |mpi: &Mpi| unsafe { Send { datatype: retained.handle(), ..self }.start(mpi) };
+        // SAFETY: the caller's pointer is valid for one value.
+        unsafe { place.write(request::persistent(On::Comm(self.comm), start)?) };
+        Ok(())
+    }
+}
+
+/// Makes the functions of one mode.
+macro_rules! modes {
+    ($($mode:ident: $send:ident $isend:ident $init:ident)*) => {$(
+        pub unsafe fn $send(
+            mpi: &Mpi, buffer: *const c_void, count: i64, datatype: MPI_Datatype, dest: c_int, tag: c_int,
+            comm: MPI_Comm,
+        ) -> Result {
+            // SAFETY: the program keeps the conditions that the standard has for this call.
+            unsafe { Send { buffer, count, datatype, dest, tag, comm, mode: Mode::$mode }.run(mpi) }
+        }
+
+        pub unsafe fn $isend(
+            mpi: &Mpi, buffer: *const c_void, count: i64, datatype: MPI_Datatype, dest: c_int, tag: c_int,
+            comm: MPI_Comm, request: *mut MPI_Request,
+        ) -> Result {
+            // SAFETY: the program keeps the conditions that the standard has for this call.
+            unsafe { Send { buffer, count, datatype, dest, tag, comm, mode: Mode::$mode }.start_request(mpi, request) }
+        }
+
+        pub unsafe fn $init(
+            mpi: &Mpi, buffer: *const c_void, count: i64, datatype: MPI_Datatype, dest: c_int, tag: c_int,
+            comm: MPI_Comm, request: *mut MPI_Request,
+        ) -> Result {
+            // SAFETY: the program keeps the conditions that the standard has for this call.
+            unsafe { Send { buffer, count, datatype, dest, tag, comm, mode: Mode::$mode }.make_persistent(mpi, request) }
+        }
+    )*};
+}
+
+// A ready send is a standard one, as the standard permits.
+modes! {
+    Standard: send isend send_init
+    Synchronous: ssend issend ssend_init
+}

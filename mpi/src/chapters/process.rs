@@ -1,0 +1,234 @@
+//! Processes that are created or found by others: what a job of a fixed size replies.
+//!
+//! Invariant: the processes of a job are those that its launcher has started. Calls that would add others
+//! check their arguments, and fail on each process in the same way, without communication.
+
+use crate::abi::*;
+use crate::chapters::error::{Error, Result, ensure};
+use crate::chapters::info;
+use crate::chapters::library::{Mpi, output};
+use std::ffi::CStr;
+
+/// Why processes cannot come together.
+const FIXED: &str = "a Pelago job has the processes that its launcher has started, and no others";
+
+fn refuse<T>(class: c_int, what: &str) -> Result<T> {
+    Err(Error::new(class, format!("{what}: {FIXED}. Start the program with as many as it needs")))
+}
+
+/// The text that a program passes.
+unsafe fn text(name: &str, place: *const c_char) -> Result<String> {
+    ensure!(!place.is_null(), MPI_ERR_ARG, "{name} is null");
+    // SAFETY: the caller's pointer is that of a string.
+    Ok(unsafe { CStr::from_ptr(place) }.to_string_lossy().into_owned())
+}
+
+/// Checks the root of a call on a communicator: whether this process is the root.
+fn is_root(mpi: &Mpi, comm: MPI_Comm, root: c_int) -> Result<bool> {
+    let comm = mpi.comm(comm)?;
+    ensure!(comm.remote.is_none(), MPI_ERR_COMM, "the communicator is an inter-communicator");
+    let n = comm.len();
+    ensure!(
+        usize::try_from(root).is_ok_and(|root| root < n),
+        MPI_ERR_ROOT,
+        "root is {root}, and the communicator has {n} processes. Ranks are below {n}"
+    );
+    Ok(root as usize == comm.my_rank())
+}
+
+/// `MPI_Comm_spawn`: fails with `MPI_ERR_SPAWN`; the codes of the processes are the same.
+pub unsafe fn comm_spawn(
+    mpi: &Mpi,
+    command: *const c_char,
+    _argv: *mut *mut c_char,
+    maxprocs: c_int,
+    info: MPI_Info,
+    root: c_int,
+    comm: MPI_Comm,
+    intercomm: *mut MPI_Comm,
+    errcodes: *mut c_int,
+) -> Result {
+    let place = output("intercomm", intercomm)?;
+    let mut what = "processes cannot be started".to_owned();
+    if is_root(mpi, comm, root)? {
+        ensure!(maxprocs >= 0, MPI_ERR_ARG, "maxprocs is {maxprocs}, which is negative");
+        info::given(info)?;
+        // SAFETY: the caller's pointers are valid: the first is a string, the last has maxprocs elements.
+        unsafe {
+            what = format!("{maxprocs} processes of {:?} cannot be started", text("command", command)?);
+            tell_codes(errcodes, maxprocs as usize);
+        }
+    }
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(MPI_COMM_NULL) };
+    refuse(MPI_ERR_SPAWN, &what)
+}
+
+/// `MPI_Comm_spawn_multiple`: as `MPI_Comm_spawn`.
+pub unsafe fn comm_spawn_multiple(
+    mpi: &Mpi,
+    count: c_int,
+    commands: *mut *mut c_char,
+    _argv: *mut *mut *mut c_char,
+    maxprocs: *const c_int,
+    infos: *const MPI_Info,
+    root: c_int,
+    comm: MPI_Comm,
+    intercomm: *mut MPI_Comm,
+    errcodes: *mut c_int,
+) -> Result {
+    let place = output("intercomm", intercomm)?;
+    if is_root(mpi, comm, root)? {
+        ensure!(count > 0, MPI_ERR_COUNT, "count is {count}. Give at least one command");
+        ensure!(
+            !commands.is_null() && !maxprocs.is_null() && !infos.is_null(),
+            MPI_ERR_ARG,
+            "an array of commands, numbers or infos is null"
+        );
+        let mut processes = 0;
+        for i in 0..count as usize {
+            // SAFETY: the caller's arrays have count elements.
+            let n = unsafe {
+                text("a command", commands.add(i).read())?;
+                info::given(infos.add(i).read())?;
+                maxprocs.add(i).read()
+            };
+            ensure!(n >= 0, MPI_ERR_ARG, "maxprocs of command {i} is {n}, which is negative");
+            processes += n as usize;
+        }
+        // SAFETY: the caller's array has an element for each process.
+        unsafe { tell_codes(errcodes, processes) };
+    }
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(MPI_COMM_NULL) };
+    refuse(MPI_ERR_SPAWN, "processes cannot be started")
+}
+
+/// Gives each process that was not started its code, unless the program ignores them.
+unsafe fn tell_codes(errcodes: *mut c_int, n: usize) {
+    if errcodes != MPI_ERRCODES_IGNORE {
+        // SAFETY: the caller's array has n elements.
+        (0..n).for_each(|i| unsafe { errcodes.add(i).write(MPI_ERR_SPAWN) });
+    }
+}
+
+/// `MPI_Comm_get_parent`: no process was created by others.
+pub unsafe fn comm_get_parent(_mpi: &Mpi, parent: *mut MPI_Comm) -> Result {
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { output("parent", parent)?.write(MPI_COMM_NULL) };
+    Ok(())
+}
+
+/// `MPI_Open_port`: fails, because no other job could connect.
+pub unsafe fn open_port(_mpi: &Mpi, info: MPI_Info, port_name: *mut c_char) -> Result {
+    output("port_name", port_name)?;
+    info::given(info)?;
+    refuse(MPI_ERR_UNSUPPORTED_OPERATION, "a port cannot be opened")
+}
+
+/// `MPI_Close_port`: no port is open.
+pub unsafe fn close_port(_mpi: &Mpi, port_name: *const c_char) -> Result {
+    // SAFETY: the caller passes places and texts that are valid, or null.
+    let port = unsafe { text("port_name", port_name)? };
+    refuse(MPI_ERR_PORT, &format!("there is no port {port:?}"))
+}
+
+/// Checks the arguments of `MPI_Comm_accept` and `MPI_Comm_connect`, which fail: no port is open.
+unsafe fn meet(
+    mpi: &Mpi,
+    port_name: *const c_char,
+    info: MPI_Info,
+    root: c_int,
+    comm: MPI_Comm,
+    newcomm: *mut MPI_Comm,
+) -> Result {
+    let place = output("newcomm", newcomm)?;
+    let mut what = "no port is open".to_owned();
+    if is_root(mpi, comm, root)? {
+        info::given(info)?;
+        // SAFETY: the caller's pointer is that of a string.
+        what = format!("there is no port {:?}", unsafe { text("port_name", port_name)? });
+    }
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(MPI_COMM_NULL) };
+    refuse(MPI_ERR_PORT, &what)
+}
+
+/// `MPI_Comm_accept`.
+pub unsafe fn comm_accept(
+    mpi: &Mpi,
+    port_name: *const c_char,
+    info: MPI_Info,
+    root: c_int,
+    comm: MPI_Comm,
+    newcomm: *mut MPI_Comm,
+) -> Result {
+    // SAFETY: the caller passes places and texts that are valid, or null.
+    unsafe { meet(mpi, port_name, info, root, comm, newcomm) }
+}
+
+/// `MPI_Comm_connect`.
+pub unsafe fn comm_connect(
+    mpi: &Mpi,
+    port_name: *const c_char,
+    info: MPI_Info,
+    root: c_int,
+    comm: MPI_Comm,
+    newcomm: *mut MPI_Comm,
+) -> Result {
+    // SAFETY: the caller passes places and texts that are valid, or null.
+    unsafe { meet(mpi, port_name, info, root, comm, newcomm) }
+}
+
+/// `MPI_Comm_join`: two processes of a job have a communicator already.
+pub unsafe fn comm_join(_mpi: &Mpi, _fd: c_int, intercomm: *mut MPI_Comm) -> Result {
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { output("intercomm", intercomm)?.write(MPI_COMM_NULL) };
+    refuse(MPI_ERR_UNSUPPORTED_OPERATION, "processes of two jobs cannot join")
+}
+
+/// `MPI_Publish_name`: there is no port that others could look up.
+pub unsafe fn publish_name(
+    _mpi: &Mpi,
+    service_name: *const c_char,
+    info: MPI_Info,
+    port_name: *const c_char,
+) -> Result {
+    info::given(info)?;
+    // SAFETY: the caller's pointers are those of strings.
+    let (service, port) = unsafe { (text("service_name", service_name)?, text("port_name", port_name)?) };
+    refuse(
+        MPI_ERR_PORT,
+        &format!("service {service:?} cannot be published, because there is no port {port:?}"),
+    )
+}
+
+/// `MPI_Unpublish_name`: nothing was published.
+pub unsafe fn unpublish_name(
+    _mpi: &Mpi,
+    service_name: *const c_char,
+    info: MPI_Info,
+    port_name: *const c_char,
+) -> Result {
+    info::given(info)?;
+    // SAFETY: the caller's pointers are those of strings.
+    let service = unsafe {
+        text("port_name", port_name)?;
+        text("service_name", service_name)?
+    };
+    refuse(MPI_ERR_SERVICE, &format!("no service {service:?} was published"))
+}
+
+/// `MPI_Lookup_name`: nothing was published.
+pub unsafe fn lookup_name(
+    _mpi: &Mpi,
+    service_name: *const c_char,
+    info: MPI_Info,
+    port_name: *mut c_char,
+) -> Result {
+    info::given(info)?;
+    output("port_name", port_name)?;
+    // SAFETY: the caller's pointer is that of a string.
+    let service = unsafe { text("service_name", service_name)? };
+    refuse(MPI_ERR_NAME, &format!("no service {service:?} was published"))
+}

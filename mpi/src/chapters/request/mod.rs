@@ -1,0 +1,342 @@
+//! Requests: operations that were started, and what completes them.
+//!
+//! Invariant: the program completes or frees a request in one thread at a time. A handle is freed when its
+//! operation is complete, unless it is persistent: then it becomes inactive.
+
+mod completion;
+mod inquiry;
+mod status;
+
+pub use completion::*;
+pub use inquiry::*;
+pub use status::*;
+
+use crate::abi::*;
+use crate::chapters::comm::Comm;
+use crate::chapters::datatype::Datatype;
+use crate::chapters::error::{Error, On, Result};
+use crate::chapters::generalized::Generalized;
+use crate::chapters::library::Mpi;
+use crate::chapters::p2p::Channel;
+use crate::table::{Kind, Table};
+use pelago_core::base::awaited::Awaited;
+use pelago_core::message_coll::Pending;
+use pelago_core::msg::request::{RequestId, Status};
+use std::cell::UnsafeCell;
+use std::sync::Arc;
+
+static REQUESTS: Table<Request> = Table::new(Kind::Request);
+
+/// A request.
+pub struct Request {
+    state: UnsafeCell<State>,
+    /// Of a generalised request, which another thread may complete.
+    generalized: Option<Arc<Generalized>>,
+}
+
+// SAFETY: the standard forbids programs to use a request in two threads at once.
+unsafe impl Send for Request {}
+// SAFETY: what holds for `Send` above holds for `Sync` as well.
+unsafe impl Sync for Request {}
+
+struct State {
+    active: Active,
+    /// Starts the operation of a persistent request.
+    persistent: Option<Box<dyn Fn(&Mpi) -> Result<Active>>>,
+    /// The object whose handler gets errors of the operation.
+    on: On,
+}
+
+/// An operation.
+pub enum Active {
+    /// None: the request is persistent and was not started.
+    Inactive,
+    /// It is complete.
+    Done(Outcome),
+    Message(Message),
+    Collective(Box<Collective>),
+    Other(Box<dyn Operation>),
+}
+
+/// The outcome of an operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    pub status: MPI_Status,
+    /// The class of its error, or `MPI_SUCCESS`.
+    pub error: c_int,
+}
+
+/// A send or a receive.
+pub struct Message {
+    pub id: RequestId,
+    /// Of a receive: the communicator, the room in bytes, and where data go that were received elsewhere.
+    pub receive: Option<(Arc<Comm>, usize)>,
+    pub unpack: Option<Unpack>,
+    /// Data that live as long as the operation.
+    pub kept: Option<Box<[u8]>>,
+}
+
+/// A buffer that gets data in the layout of a datatype.
+pub struct Unpack {
+    pub datatype: Arc<Datatype>,
+    pub buffer: *mut u8,
+}
+
+/// A collective operation.
+pub struct Collective {
+    pub pending: Arc<Pending>,
+    /// What is done with its result at the end.
+    pub finish: Option<Box<dyn FnOnce() -> Result>>,
+}
+
+/// An operation of another kind.
+pub trait Operation {
+    /// Goes on as far as is possible now: the outcome, if it is complete.
+    fn poll(&mut self, mpi: &Mpi) -> Option<Outcome>;
+
+    /// Cancels it, where that is possible.
+    fn cancel(&mut self, _mpi: &Mpi) -> Result {
+        Ok(())
+    }
+
+    /// The channel of a partitioned operation.
+    fn channel(&self) -> Option<&Channel> {
+        None
+    }
+
+    /// The request is freed before the operation is complete.
+    fn detach(self: Box<Self>, _mpi: &Mpi) {}
+}
+
+impl Outcome {
+    /// Of an operation without a message: the empty status.
+    pub const EMPTY: Outcome = Outcome { status: EMPTY_STATUS, error: MPI_SUCCESS };
+
+    /// Whether the operation has succeeded with the empty status.
+    fn is_empty(&self) -> bool {
+        self.error == MPI_SUCCESS && self.status == EMPTY_STATUS
+    }
+
+    /// That of a receive.
+    pub fn of_receive(comm: &Comm, status: Status, room: usize) -> Outcome {
+        if status.is_cancelled {
+            return Outcome { status: cancelled(), error: MPI_SUCCESS };
+        }
+        let error = if status.bytes > room { MPI_ERR_TRUNCATE } else { MPI_SUCCESS };
+        Outcome { status: received(comm, &status, room), error }
+    }
+}
+
+impl Active {
+    /// Goes on as far as is possible now: the outcome, if it is complete.
+    fn poll(&mut self, mpi: &Mpi) -> Option<Outcome> {
+        match self {
+            Active::Inactive => Some(Outcome::EMPTY),
+            Active::Done(outcome) => Some(*outcome),
+            Active::Message(message) => {
+                let status = mpi.core.test_message(message.id)?;
+                Some(message.finish(status))
+            }
+            Active::Collective(collective) => {
+                if mpi.core.net.is_some() {
+                    mpi.core.progress();
+                }
+                let outcome = collective.pending.advance(&mpi.core)?;
+                Some(collective.finish(outcome.is_ok()))
+            }
+            Active::Other(operation) => operation.poll(mpi),
+        }
+    }
+
+    fn wait(&mut self, mpi: &Mpi) -> Outcome {
+        match self {
+            Active::Message(message) => {
+                let status = mpi.core.wait_for_message(message.id);
+                message.finish(status)
+            }
+            Active::Collective(collective) => {
+                let outcome = collective.pending.wait(&mpi.core);
+                collective.finish(outcome.is_ok())
+            }
+            other => {
+                let mut outcome = other.poll(mpi);
+                if outcome.is_none() {
+                    mpi.core.wait(Awaited::Events { count: 1 }, || {
+                        outcome = outcome.or_else(|| other.poll(mpi));
+                        outcome.is_some()
+                    });
+                }
+                outcome.expect("a wait ends when the operation is complete")
+            }
+        }
+    }
+}
+
+impl Message {
+    fn finish(&mut self, status: Status) -> Outcome {
+        let Some((comm, room)) = &self.receive else {
+            let status = if status.is_cancelled { cancelled() } else { EMPTY_STATUS };
+            return Outcome { status, error: MPI_SUCCESS };
+        };
+        if let (Some(Unpack { datatype, buffer }), Some(data)) = (&self.unpack, &self.kept)
+            && !status.is_cancelled
+        {
+            // SAFETY: the program keeps the buffer until the receive is complete; it has room for the data,
+            // because the receive had no more.
+            unsafe { datatype.unpack(data.as_ptr(), status.bytes.min(*room), *buffer) };
+        }
+        Outcome::of_receive(comm, status, *room)
+    }
+}
+
+impl Collective {
+    fn finish(&mut self, is_right: bool) -> Outcome {
+        let finished = self.finish.take().map_or(Ok(()), |finish| finish());
+        let error = match finished {
+            _ if !is_right => MPI_ERR_TRUNCATE,
+            Ok(()) => MPI_SUCCESS,
+            Err(error) => error.code(),
+        };
+        Outcome { status: EMPTY_STATUS, error }
+    }
+}
+
+/// The request of a send that was complete when it was started: it has no state, so many sends share it.
+pub const COMPLETE: MPI_Request = MPI_Request(0xff1);
+
+/// A handle for an operation that was started.
+pub fn started(active: Active, on: On) -> Result<MPI_Request> {
+    if let Active::Done(outcome) = &active
+        && outcome.is_empty()
+    {
+        return Ok(COMPLETE);
+    }
+    insert(State { active, persistent: None, on })
+}
+
+/// A handle of a persistent request, which is inactive.
+pub fn persistent(on: On, start: impl Fn(&Mpi) -> Result<Active> + 'static) -> Result<MPI_Request> {
+    insert(State { active: Active::Inactive, persistent: Some(Box::new(start)), on })
+}
+
+fn insert(state: State) -> Result<MPI_Request> {
+    add(Request { state: UnsafeCell::new(state), generalized: None })
+}
+
+/// A handle of a generalised request.
+pub fn generalized(of: Arc<Generalized>) -> Result<MPI_Request> {
+    let active = Active::Other(Box::new(Arc::clone(&of)));
+    let state = State { active, persistent: None, on: On::Comm(MPI_COMM_SELF) };
+    add(Request { state: UnsafeCell::new(state), generalized: Some(of) })
+}
+
+/// The generalised request with a handle.
+pub fn find_generalized(handle: MPI_Request) -> Option<Arc<Generalized>> {
+    REQUESTS.get(handle.0).and_then(|request| request.generalized.clone())
+}
+
+/// Forgets a request that is complete, or whose end nobody waits for.
+pub fn forget(handle: MPI_Request) {
+    drop(REQUESTS.remove(handle.0));
+}
+
+fn add(request: Request) -> Result<MPI_Request> {
+    let handle = REQUESTS.insert(Arc::new(request));
+    handle.map(MPI_Request).ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many requests"))
+}
+
+/// The state of a request.
+///
+/// # Safety
+/// The thread uses the request alone, and one such reference at a time.
+unsafe fn state(handle: MPI_Request) -> Result<&'static mut State> {
+    let request = request_of(handle)?;
+    // SAFETY: the program keeps the conditions that the standard has for this call.
+    Ok(unsafe { &mut *request.state.get() })
+}
+
+/// The request with a handle.
+fn request_of(handle: MPI_Request) -> Result<&'static Request> {
+    REQUESTS
+        .get(handle.0)
+        .ok_or_else(|| Error::new(MPI_ERR_REQUEST, "the request was freed, or never was one"))
+}
+
+/// Requests that the program has not completed or freed.
+pub fn count() -> usize {
+    REQUESTS.len()
+}
+
+/// Operations whose requests were freed, and which still need memory that the library keeps.
+static DETACHED: std::sync::Mutex<Vec<Detached>> = std::sync::Mutex::new(Vec::new());
+
+struct Detached(Active);
+
+// SAFETY: the operation is moved on by one thread at a time, under the lock.
+unsafe impl Send for Detached {}
+
+/// Lets an operation go on without a request.
+pub fn detach(mpi: &Mpi, active: Active) {
+    let mut detached = DETACHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    detached.retain_mut(|Detached(active)| active.poll(mpi).is_none());
+    match active {
+        Active::Inactive | Active::Done(_) => {}
+        Active::Other(operation) => operation.detach(mpi),
+        other => detached.push(Detached(other)),
+    }
+}
+
+/// Completes the operations without a request, before the end.
+pub fn finish_detached(mpi: &Mpi) {
+    loop {
+        let next = DETACHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
+        match next {
+            None => return,
+            // A receive whose request was freed may never get its message.
+            Some(Detached(Active::Message(message))) if message.receive.is_some() => {
+                mpi.core.cancel_receive(message.id);
+            }
+            Some(Detached(mut active)) => {
+                active.wait(mpi);
+            }
+        }
+    }
+}
+
+/// Waits for an operation without a request.
+pub fn complete(mpi: &Mpi, active: &mut Active) -> Outcome {
+    active.wait(mpi)
+}
+
+/// Looks once whether an operation without a request is over.
+pub fn poll_active(mpi: &Mpi, active: &mut Active) -> Option<Outcome> {
+    active.poll(mpi)
+}
+
+/// Calls a function with the channel of a partitioned request; `None` if the request is inactive.
+///
+/// # Safety
+/// The request is not completed or freed meanwhile.
+pub unsafe fn with_channel_or_inactive<R>(
+    handle: MPI_Request,
+    call: impl FnOnce(&Channel) -> Result<R>,
+) -> Result<Option<R>> {
+    // SAFETY: the caller's promise; the state is only read.
+    match unsafe { &state(handle)?.active } {
+        Active::Inactive | Active::Done(_) => Ok(None),
+        Active::Other(operation) if operation.channel().is_some() => {
+            operation.channel().map(call).transpose()
+        }
+        _ => Err(Error::new(MPI_ERR_REQUEST, "the request is not one of a partitioned operation")),
+    }
+}
+
+/// As [`with_channel_or_inactive`], for a request that must be active.
+///
+/// # Safety
+/// As there.
+pub unsafe fn with_channel<R>(handle: MPI_Request, call: impl FnOnce(&Channel) -> Result<R>) -> Result<R> {
+    // SAFETY: the program keeps the conditions that the standard has for this call.
+    unsafe { with_channel_or_inactive(handle, call)? }
+        .ok_or_else(|| Error::new(MPI_ERR_REQUEST, "the request is inactive. Start it first"))
+}

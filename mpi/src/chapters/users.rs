@@ -1,0 +1,126 @@
+//! The users of the library, which keep this process in its job: the world of `MPI_Init`, and sessions.
+//!
+//! Invariant: the library is open while it has users. A process joins its job once. If it has only ever used
+//! `MPI_Init`, it leaves at `MPI_Finalize`. If it has used sessions, which may come and go, the library rests
+//! after the end of its last user, so that another session can open it without the other PEs; the process
+//! then leaves when it exits.
+
+use crate::abi::*;
+use crate::chapters::error::{Result, ensure};
+use crate::chapters::library::{self, Mpi};
+use crate::chapters::request;
+use crate::chapters::tool;
+use pelago_core::join;
+use pelago_fabric::sync::Ordering;
+use std::ffi::c_void;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+struct Users {
+    count: usize,
+    has_sessions: bool,
+    has_left: bool,
+    /// The library without users.
+    resting: Option<&'static Mpi>,
+    /// The process that joined; a child of it has a copy of this state, but is not in the job.
+    process: u32,
+}
+
+/// Only calls that open or close the library take this lock, so that it may be held while they wait for
+/// other PEs.
+static USERS: Mutex<Users> =
+    Mutex::new(Users { count: 0, has_sessions: false, has_left: false, resting: None, process: 0 });
+
+fn users() -> MutexGuard<'static, Users> {
+    USERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A user of the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum User {
+    World,
+    Session,
+}
+
+/// Adds a user, which needs a level of threads. The first joins the job.
+pub fn enter(user: User, level: c_int) -> Result<&'static Mpi> {
+    let mut users = users();
+    let mpi = match (library::get(), users.resting.take()) {
+        (Some(mpi), _) => mpi,
+        (None, Some(mpi)) => {
+            library::reopen(mpi);
+            mpi
+        }
+        (None, None) => {
+            ensure!(
+                !users.has_left,
+                MPI_ERR_OTHER,
+                "the process has left its job at MPI_Finalize. Begin a session before, if others follow"
+            );
+            let settings = tool::changed_settings();
+            let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+            let core = join::one_pe(&join::own_settings(&settings)?)?;
+            users.process = std::process::id();
+            library::open(core)
+        }
+    };
+    if level > MPI_THREAD_SINGLE {
+        mpi.core.bears_threads.store(true, Ordering::Relaxed);
+    }
+    if user == User::Session && !users.has_sessions {
+        users.has_sessions = true;
+        // SAFETY: the function needs no argument, and lives as long as the process.
+        unsafe { on_exit(at_exit, std::ptr::null_mut()) };
+    }
+    users.count += 1;
+    Ok(mpi)
+}
+
+/// Removes a user. The last one closes the library.
+pub fn leave(mpi: &'static Mpi) -> Result {
+    let mut users = users();
+    debug_assert!(users.count > 0, "a user has entered before it leaves");
+    users.count -= 1;
+    if users.count > 0 {
+        return Ok(());
+    }
+    request::finish_detached(mpi);
+    if users.has_sessions {
+        library::close();
+        users.resting = Some(mpi);
+        return Ok(());
+    }
+    users.has_left = true;
+    end(mpi)
+}
+
+/// Leaves the job.
+fn end(mpi: &'static Mpi) -> Result {
+    // The end waits for all PEs, and completes everything.
+    let membership = mpi.core.end();
+    library::close();
+    // The others see that this PE has left, and not that it is lost.
+    mpi.core.shut_endpoints();
+    if let Some(membership) = membership {
+        membership.finalize()?;
+    }
+    Ok(())
+}
+
+// SAFETY: the prototype is that of the C library.
+unsafe extern "C" {
+    /// The C library's function: like `atexit`, but the handler gets the status.
+    fn on_exit(work: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+/// The end of a process that has used sessions: it leaves the job, if all have ended. If its status says that
+/// it has failed, the launcher ends the job.
+extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
+    // Another thread that opens the library meanwhile is part of a program that ends in disorder.
+    let Ok(mut users) = USERS.try_lock() else { return };
+    let is_orderly = users.process == std::process::id() && status == 0;
+    let resting = users.resting.take().filter(|_| is_orderly);
+    drop(users);
+    if let Some(Err(error)) = resting.map(end) {
+        eprintln!("leaving the job: {}", error.text());
+    }
+}

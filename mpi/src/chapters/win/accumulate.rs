@@ -1,0 +1,300 @@
+//! Accumulates, and what fetches the old values.
+
+use super::api::{Landing, mismatch, target};
+use super::apply::Update;
+use super::arguments::{Blocks, Buffer, Place, element_of};
+use super::request::{self, Action, Head};
+use super::transfer::Transfer;
+use super::way::{Way, read_process, write_process};
+use super::{Window, find};
+use crate::abi::*;
+use crate::chapters::error::{Result, ensure};
+use crate::chapters::library::{Mpi, output};
+use crate::chapters::p2p::outgoing;
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+/// The operation of an accumulate, which is a predefined one.
+fn check_op(op: MPI_Op, may_fetch: bool) -> Result {
+    ensure!(
+        op.0 >= MPI_SUM.0 && op.0 <= MPI_NO_OP.0,
+        MPI_ERR_OP,
+        "the operation is none of the predefined ones, which accumulates require"
+    );
+    ensure!(
+        may_fetch || op != MPI_NO_OP,
+        MPI_ERR_OP,
+        "MPI_NO_OP is for calls that fetch: MPI_Get_accumulate, MPI_Rget_accumulate, MPI_Fetch_and_op"
+    );
+    Ok(())
+}
+
+/// `MPI_Accumulate`.
+pub unsafe fn accumulate(
+    mpi: &Mpi,
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: i64,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> Result {
+    let window = find(win)?;
+    check_op(op, false)?;
+    let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
+    let place =
+        Place { rank: target_rank, disp: target_disp, count: target_count, datatype: target_datatype };
+    // SAFETY: the caller guarantees the memory, as this function demands.
+    unsafe { update(mpi, window, (origin, None), place, op).map(drop) }
+}
+
+/// `MPI_Raccumulate`: complete here when the origin may be used again.
+pub unsafe fn raccumulate(
+    mpi: &Mpi,
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: i64,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> Result {
+    let (window, request) = (find(win)?, output("request", request)?);
+    check_op(op, false)?;
+    let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
+    let place =
+        Place { rank: target_rank, disp: target_disp, count: target_count, datatype: target_datatype };
+    // SAFETY: the program keeps the conditions that the standard has for this call. The origin is free at
+    // return.
+    unsafe { update(mpi, window, (origin, None), place, op)? };
+    window.give(None, request)
+}
+
+/// `MPI_Get_accumulate`.
+pub unsafe fn get_accumulate(
+    mpi: &Mpi,
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: MPI_Datatype,
+    result_addr: *mut c_void,
+    result_count: i64,
+    result_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: i64,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> Result {
+    let window = find(win)?;
+    check_op(op, true)?;
+    let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
+    let result = Buffer { start: result_addr, count: result_count, datatype: result_datatype };
+    let place =
+        Place { rank: target_rank, disp: target_disp, count: target_count, datatype: target_datatype };
+    // SAFETY: the caller guarantees the memory, as this function demands.
+    unsafe { update(mpi, window, (origin, Some(result)), place, op).map(drop) }
+}
+
+/// `MPI_Rget_accumulate`.
+pub unsafe fn rget_accumulate(
+    mpi: &Mpi,
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: MPI_Datatype,
+    result_addr: *mut c_void,
+    result_count: i64,
+    result_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: i64,
+    target_datatype: MPI_Datatype,
+    op: MPI_Op,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> Result {
+    let (window, request) = (find(win)?, output("request", request)?);
+    check_op(op, true)?;
+    let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
+    let result = Buffer { start: result_addr, count: result_count, datatype: result_datatype };
+    let place =
+        Place { rank: target_rank, disp: target_disp, count: target_count, datatype: target_datatype };
+    // SAFETY: the caller guarantees the memory, as this function demands.
+    let transfer = unsafe { update(mpi, window, (origin, Some(result)), place, op)? };
+    window.give(transfer, request)
+}
+
+/// `MPI_Fetch_and_op`.
+pub unsafe fn fetch_and_op(
+    mpi: &Mpi,
+    origin_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    op: MPI_Op,
+    win: MPI_Win,
+) -> Result {
+    let window = find(win)?;
+    check_op(op, true)?;
+    let origin = Buffer { start: origin_addr, count: 1, datatype };
+    let result = Buffer { start: result_addr, count: 1, datatype };
+    let place = Place { rank: target_rank, disp: target_disp, count: 1, datatype };
+    // SAFETY: the caller guarantees the memory, as this function demands.
+    unsafe { update(mpi, window, (origin, Some(result)), place, op).map(drop) }
+}
+
+/// Accumulates, and fetches the old values where there is a buffer for them: the transfer, if they arrive
+/// later.
+unsafe fn update(
+    mpi: &Mpi,
+    window: &Window,
+    (origin, result): (Buffer, Option<Buffer>),
+    place: Place,
+    op: MPI_Op,
+) -> Result<Option<Arc<Transfer>>> {
+    let layout = mpi.datatype(place.datatype)?;
+    // With MPI_NO_OP the origin is ignored.
+    let bytes = match (op, &result) {
+        (MPI_NO_OP, Some(result)) => result.describe(mpi, "result")?.1,
+        _ => origin.describe(mpi, "origin")?.1,
+    };
+    if let Some(result) = &result {
+        let (_, room) = result.describe(mpi, "result")?;
+        ensure!(room == bytes, MPI_ERR_TYPE, "{}", mismatch("result", room, bytes).text());
+    }
+    window.serve(mpi);
+    let update = Update::new(op, element_of(layout)?)?;
+    let Some((rank, blocks)) = target(mpi, window, &place, bytes)? else { return Ok(None) };
+    let packed = match op {
+        MPI_NO_OP => None,
+        // SAFETY: the caller promises the elements.
+        _ => Some(unsafe { outgoing(origin.start, origin.count, mpi.datatype(origin.datatype)?)? }),
+    };
+    let data = packed.as_ref().map_or(null(), |packed| packed.data().0);
+    let landing = result.map(|result| Landing::new(mpi, result, bytes)).transpose()?;
+    // SAFETY: the blocks lie in the part, and the data and the landing have their length.
+    unsafe { execute(mpi, window, rank, (&update, &blocks), (data, bytes), landing) }
+}
+
+/// # Safety
+/// The blocks lie in the part; the data, unless they are null, and the landing have their length.
+unsafe fn execute(
+    mpi: &Mpi,
+    window: &Window,
+    rank: usize,
+    (update, blocks): (&Update, &Blocks),
+    (data, bytes): (*const u8, usize),
+    landing: Option<Landing>,
+) -> Result<Option<Arc<Transfer>>> {
+    let part = &window.parts[rank];
+    let old = landing.as_ref().map_or(null_mut(), |landing| landing.start);
+    // SAFETY: the caller guarantees the memory, as this function demands.
+    unsafe {
+        match window.way(mpi, rank) {
+            Way::Direct(base) => {
+                let exclude = || Some(part.peer.exclude(mpi));
+                update.apply((base, part.has_atomics()), blocks, (data, old), exclude);
+            }
+            Way::Process { pid, base }
+                if process_update(mpi, window, rank, (pid, base), (update, blocks), (data, old)) => {}
+            Way::Process { .. } | Way::Net { .. } | Way::Request => {
+                let action = if landing.is_some() { Action::Fetch } else { Action::Accumulate };
+                let head = Head { op: update.op, element: update.element, ..Head::new(action, blocks) };
+                let data = (data, if data.is_null() { 0 } else { bytes });
+                let Some(landing) = landing else {
+                    request::send(mpi, window, rank, &head, &[data])?;
+                    return Ok(None);
+                };
+                let room = (landing.start, bytes);
+                let transfer = request::ask(mpi, window, rank, head, &[data], room, landing.finish())?;
+                window.outstanding.add(&transfer);
+                return Ok(Some(transfer));
+            }
+        }
+        if let Some(landing) = landing {
+            landing.unpack();
+        }
+    }
+    Ok(None)
+}
+
+/// Accumulates in the memory of another process, under the spinlock; `false` if the system refuses it.
+///
+/// # Safety
+/// As [`execute`].
+unsafe fn process_update(
+    mpi: &Mpi,
+    window: &Window,
+    rank: usize,
+    (pid, base): (u32, u64),
+    (update, blocks): (&Update, &Blocks),
+    (data, old): (*const u8, *mut u8),
+) -> bool {
+    let _guard = window.parts[rank].peer.exclude(mpi);
+    let mut copy = vec![0u64; blocks.bytes().div_ceil(8)];
+    let at: *mut u8 = copy.as_mut_ptr().cast();
+    // SAFETY: the caller guarantees the memory, and the copy has the length of the blocks.
+    unsafe {
+        if !read_process(pid, base, blocks, at) {
+            return false;
+        }
+        update.apply_here(at, (data, old), blocks.bytes());
+        update.op == MPI_NO_OP || write_process(pid, base, blocks, at)
+    }
+}
+
+/// `MPI_Compare_and_swap`.
+pub unsafe fn compare_and_swap(
+    mpi: &Mpi,
+    origin_addr: *const c_void,
+    compare_addr: *const c_void,
+    result_addr: *mut c_void,
+    datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    win: MPI_Win,
+) -> Result {
+    let window = find(win)?;
+    window.serve(mpi);
+    let update = Update::swap(datatype)?;
+    let place = Place { rank: target_rank, disp: target_disp, count: 1, datatype };
+    let bytes = mpi.datatype(datatype)?.size();
+    let Some((rank, blocks)) = target(mpi, window, &place, bytes)? else { return Ok(()) };
+    let Blocks::One(offset, _) = blocks else { unreachable!("an element of a predefined type is one run") };
+    let part = &window.parts[rank];
+    let (operands, old) = ((origin_addr.cast(), compare_addr.cast()), result_addr.cast());
+    // SAFETY: the element lies in the part, and the caller promises the others.
+    unsafe {
+        match window.way(mpi, rank) {
+            Way::Direct(base) => {
+                let at = (base.wrapping_add(offset), part.has_atomics());
+                update.swap_at(at, operands, old, || Some(part.peer.exclude(mpi)));
+                return Ok(());
+            }
+            Way::Process { pid, base } => {
+                let _guard = part.peer.exclude(mpi);
+                let mut word = [0u64; 4];
+                let at = word.as_mut_ptr().cast();
+                if read_process(pid, base, &blocks, at) {
+                    update.swap_here(at, operands, old);
+                    if write_process(pid, base, &blocks, at) {
+                        return Ok(());
+                    }
+                }
+            }
+            Way::Net { .. } | Way::Request => {}
+        }
+        let head = Head { element: update.element, ..Head::new(Action::Swap, &blocks) };
+        let (data, room) = ([(operands.0, bytes), (operands.1, bytes)], (old, bytes));
+        let transfer = request::ask(mpi, window, rank, head, &data, room, Box::new(|| ()))?;
+        window.outstanding.add(&transfer);
+    }
+    Ok(())
+}

@@ -1,0 +1,246 @@
+//! Puts and gets.
+
+use super::arguments::{Blocks, Buffer, Place};
+use super::part::Part;
+use super::request::{self, Action, Head};
+use super::transfer::Transfer;
+use super::way::{self, Way, get_net, put_net};
+use super::{Window, fast, find};
+use crate::abi::*;
+use crate::chapters::error::{Error, Result};
+use crate::chapters::library::{Mpi, output};
+use crate::chapters::p2p::outgoing;
+use std::sync::Arc;
+
+/// `MPI_Put`.
+#[inline(always)]
+pub unsafe fn put(
+    mpi: &Mpi,
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: i64,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> Result {
+    let window = find(win)?;
+    let (here, there) = ((origin_count, origin_datatype), (target_count, target_datatype));
+    if let Some((target, bytes)) = fast::place(window, here, target_rank, target_disp, there) {
+        // SAFETY: the place lies in the window; the caller guarantees the origin.
+        unsafe { fast::copy(target, origin_addr.cast(), bytes) };
+        return Ok(());
+    }
+    let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
+    let place =
+        Place { rank: target_rank, disp: target_disp, count: target_count, datatype: target_datatype };
+    // SAFETY: the caller guarantees the memory, as this function demands.
+    unsafe { put_slowly(mpi, window, origin, place) }
+}
+
+/// `MPI_Rput`: complete here when the origin may be used again.
+pub unsafe fn rput(
+    mpi: &Mpi,
+    origin_addr: *const c_void,
+    origin_count: i64,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: i64,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> Result {
+    let (window, request) = (find(win)?, output("request", request)?);
+    let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
+    let place =
+        Place { rank: target_rank, disp: target_disp, count: target_count, datatype: target_datatype };
+    // SAFETY: the program keeps the conditions that the standard has for this call. The origin is free at
+    // return.
+    unsafe { put_slowly(mpi, window, origin, place)? };
+    window.give(None, request)
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn put_slowly(mpi: &Mpi, window: &Window, origin: Buffer, place: Place) -> Result {
+    let (datatype, bytes) = origin.describe(mpi, "origin")?;
+    let Some((rank, blocks)) = target(mpi, window, &place, bytes)? else { return Ok(()) };
+    // SAFETY: the caller promises the elements.
+    let data = unsafe { outgoing(origin.start, origin.count, datatype)? };
+    let (data, _) = data.data();
+    // SAFETY: the blocks lie in the part, and the data have their length. Each way is done with the data at
+    // return.
+    unsafe {
+        match window.way(mpi, rank) {
+            Way::Direct(base) => way::scatter(base, &blocks, data),
+            Way::Net { pe, offset } => put_net(mpi, (pe, offset), &blocks, data),
+            Way::Process { pid, base } if way::write_process(pid, base, &blocks, data) => {}
+            Way::Process { .. } | Way::Request => {
+                request::send(mpi, window, rank, &Head::new(Action::Put, &blocks), &[(data, bytes)])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The rank and the bytes of a place, once this process has access to it; `None` if nothing is to be moved.
+pub(super) fn target(
+    mpi: &Mpi,
+    window: &Window,
+    place: &Place,
+    bytes: usize,
+) -> Result<Option<(usize, Blocks)>> {
+    if place.rank == MPI_PROC_NULL {
+        return Ok(None);
+    }
+    let rank = window.rank(place.rank)?;
+    let part: &Part = window.admit(mpi, rank)?;
+    let blocks = place.blocks(mpi, window, part, bytes)?;
+    Ok((bytes > 0).then_some((rank, blocks)))
+}
+
+/// `MPI_Get`.
+#[inline(always)]
+pub unsafe fn get(
+    mpi: &Mpi,
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: i64,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+) -> Result {
+    let window = find(win)?;
+    let (here, there) = ((origin_count, origin_datatype), (target_count, target_datatype));
+    if let Some((source, bytes)) = fast::place(window, here, target_rank, target_disp, there) {
+        // SAFETY: the place lies in the window; the caller guarantees the origin.
+        unsafe { fast::copy(origin_addr.cast(), source, bytes) };
+        return Ok(());
+    }
+    let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
+    let place =
+        Place { rank: target_rank, disp: target_disp, count: target_count, datatype: target_datatype };
+    // SAFETY: the caller guarantees the memory, as this function demands.
+    unsafe { get_slowly(mpi, window, origin, place).map(drop) }
+}
+
+/// `MPI_Rget`.
+pub unsafe fn rget(
+    mpi: &Mpi,
+    origin_addr: *mut c_void,
+    origin_count: i64,
+    origin_datatype: MPI_Datatype,
+    target_rank: c_int,
+    target_disp: MPI_Aint,
+    target_count: i64,
+    target_datatype: MPI_Datatype,
+    win: MPI_Win,
+    request: *mut MPI_Request,
+) -> Result {
+    let (window, request) = (find(win)?, output("request", request)?);
+    let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
+    let place =
+        Place { rank: target_rank, disp: target_disp, count: target_count, datatype: target_datatype };
+    // SAFETY: the caller guarantees the memory, as this function demands.
+    let transfer = unsafe { get_slowly(mpi, window, origin, place)? };
+    window.give(transfer, request)
+}
+
+/// Gets; the transfer, if the data arrive later.
+#[cold]
+#[inline(never)]
+unsafe fn get_slowly(
+    mpi: &Mpi,
+    window: &Window,
+    origin: Buffer,
+    place: Place,
+) -> Result<Option<Arc<Transfer>>> {
+    let (_, bytes) = origin.describe(mpi, "origin")?;
+    let Some((rank, blocks)) = target(mpi, window, &place, bytes)? else { return Ok(None) };
+    let landing = Landing::new(mpi, origin, bytes)?;
+    let into = landing.start;
+    // SAFETY: the blocks lie in the part, and there is room for their data at the landing, which lives until
+    // the transfer is over.
+    unsafe {
+        let transfer = match window.way(mpi, rank) {
+            Way::Direct(base) => {
+                way::gather(base, &blocks, into);
+                landing.unpack();
+                return Ok(None);
+            }
+            Way::Net { pe, offset } => get_net(mpi, rank, (pe, offset), &blocks, into, landing.finish()),
+            Way::Process { pid, base } if way::read_process(pid, base, &blocks, into) => {
+                landing.unpack();
+                return Ok(None);
+            }
+            Way::Process { .. } | Way::Request => {
+                let (head, room) = (Head::new(Action::Get, &blocks), (into, bytes));
+                request::ask(mpi, window, rank, head, &[], room, landing.finish())?
+            }
+        };
+        window.outstanding.add(&transfer);
+        Ok(Some(transfer))
+    }
+}
+
+/// Where data for a buffer of the program arrive: in the buffer, or in memory from which they are unpacked.
+pub(super) struct Landing {
+    pub start: *mut u8,
+    bytes: usize,
+    apart: Option<(Box<[u64]>, Buffer)>,
+}
+
+// SAFETY: the program keeps the buffer and leaves it alone until the operation is complete.
+unsafe impl Send for Landing {}
+
+impl Landing {
+    pub fn new(mpi: &Mpi, buffer: Buffer, bytes: usize) -> Result<Landing> {
+        let datatype = mpi.datatype(buffer.datatype)?;
+        if let Some(offset) = datatype.run(buffer.count as usize) {
+            let start = buffer.start.cast::<u8>().cast_mut().wrapping_offset(offset);
+            return Ok(Landing { start, bytes, apart: None });
+        }
+        let mut apart = vec![0u64; bytes.div_ceil(8)].into_boxed_slice();
+        let start = apart.as_mut_ptr().cast();
+        Ok(Landing { start, bytes, apart: Some((apart, buffer)) })
+    }
+
+    /// Brings the data, which have arrived, to the buffer.
+    ///
+    /// # Safety
+    /// The buffer has room for them.
+    pub unsafe fn unpack(self) {
+        if let Some((_, buffer)) = &self.apart
+            && let Ok(datatype) = buffer.share()
+        {
+            // SAFETY: the caller guarantees the memory, as this function demands.
+            unsafe { datatype.unpack(self.start, self.bytes, buffer.start.cast::<u8>().cast_mut()) };
+        }
+    }
+
+    /// The same, for later.
+    pub fn finish(self) -> Box<dyn FnOnce() + Send> {
+        let datatype = self.apart.as_ref().map(|(_, buffer)| buffer.share());
+        Box::new(move || {
+            let whole = self;
+            if let (Some((_, buffer)), Some(Ok(datatype))) = (&whole.apart, datatype) {
+                // SAFETY: the program keeps the buffer until the operation is complete, with room for the
+                // data.
+                unsafe { datatype.unpack(whole.start, whole.bytes, buffer.start.cast::<u8>().cast_mut()) };
+            }
+        })
+    }
+}
+
+/// An error of a datatype that cannot be used for the result.
+#[cold]
+pub(super) fn mismatch(name: &str, bytes: usize, expected: usize) -> Error {
+    Error::new(
+        MPI_ERR_TYPE,
+        format!("the {name} buffer has {bytes} bytes of elements, but {expected} are moved. Give it as many"),
+    )
+}

@@ -1,0 +1,109 @@
+//! Inquiries about windows, and the objects that programs attach to them.
+
+use super::find;
+use crate::abi::*;
+use crate::chapters::attribute::Attributes;
+use crate::chapters::errhandler::{Handler, Takes};
+use crate::chapters::error::{On, Result, ensure};
+use crate::chapters::info::{self, Hint};
+use crate::chapters::library::{Mpi, output};
+use crate::chapters::setup::write_text;
+use std::ffi::CStr;
+use std::sync::{Arc, PoisonError};
+
+/// `MPI_Win_get_group`.
+pub unsafe fn win_get_group(_mpi: &Mpi, win: MPI_Win, group: *mut MPI_Group) -> Result {
+    let place = output("group", group)?;
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(find(win)?.comm.group.clone().handle()?) };
+    Ok(())
+}
+
+/// `MPI_Win_set_name`.
+pub unsafe fn win_set_name(_mpi: &Mpi, win: MPI_Win, win_name: *const c_char) -> Result {
+    let window = find(win)?;
+    ensure!(!win_name.is_null(), MPI_ERR_ARG, "win_name is null");
+    // SAFETY: the caller's pointer is that of a string.
+    let name = unsafe { CStr::from_ptr(win_name) }.to_string_lossy();
+    let is_end = |&end: &usize| name.is_char_boundary(end);
+    let end = (0..name.len().min(MPI_MAX_OBJECT_NAME as usize - 1) + 1).rev().find(is_end).unwrap_or(0);
+    *window.name.lock().unwrap_or_else(PoisonError::into_inner) = name[..end].to_owned();
+    Ok(())
+}
+
+/// `MPI_Win_get_name`.
+pub unsafe fn win_get_name(_mpi: &Mpi, win: MPI_Win, win_name: *mut c_char, resultlen: *mut c_int) -> Result {
+    let name = find(win)?.name.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    // SAFETY: the caller guarantees the memory, as this function demands.
+    unsafe { write_text(&name, MPI_MAX_OBJECT_NAME, win_name, resultlen) }
+}
+
+/// The attributes of a window.
+pub fn attributes(win: MPI_Win) -> Result<Arc<Attributes>> {
+    Ok(Arc::clone(&find(win)?.attributes))
+}
+
+/// The value of an attribute that every window has: `MPI_WIN_BASE` is an address, the others are places of
+/// values.
+pub fn predefined(win: MPI_Win, keyval: c_int) -> Option<*mut c_void> {
+    let all = &find(win).ok()?.predefined;
+    Some(match keyval {
+        MPI_WIN_BASE => all.base,
+        MPI_WIN_SIZE => (&raw const all.size).cast_mut().cast(),
+        MPI_WIN_DISP_UNIT => (&raw const all.disp_unit).cast_mut().cast(),
+        MPI_WIN_CREATE_FLAVOR => (&raw const all.flavor).cast_mut().cast(),
+        MPI_WIN_MODEL => (&raw const all.model).cast_mut().cast(),
+        _ => return None,
+    })
+}
+
+/// The hints of windows. None of them changes what the library does: it keeps more than they require.
+pub(super) static HINTS: [Hint; 9] = [
+    Hint::truth("no_locks", "false"),
+    Hint::text("accumulate_ordering", Some("rar,raw,war,waw")),
+    Hint {
+        key: "accumulate_ops",
+        default: Some("same_op_no_op"),
+        accepts: |value| matches!(value, "same_op" | "same_op_no_op"),
+    },
+    Hint::text("mpi_accumulate_granularity", Some("0")),
+    Hint::truth("same_size", "false"),
+    Hint::truth("same_disp_unit", "false"),
+    Hint::truth("alloc_shared_noncontig", "false"),
+    Hint::text("mpi_minimum_memory_alignment", None),
+    Hint::text("mpi_memory_alloc_kinds", None),
+];
+
+/// `MPI_Win_set_info`: hints that the library does not know are ignored.
+pub unsafe fn win_set_info(_mpi: &Mpi, win: MPI_Win, info: MPI_Info) -> Result {
+    let window = find(win)?;
+    info::find(info)?;
+    window.hints.accept(info, &HINTS)
+}
+
+/// `MPI_Win_get_info`.
+pub unsafe fn win_get_info(_mpi: &Mpi, win: MPI_Win, info_used: *mut MPI_Info) -> Result {
+    // SAFETY: the caller's pointer is null, or valid for one value.
+    unsafe { find(win)?.hints.give(&HINTS, info_used) }
+}
+
+/// `MPI_Win_set_errhandler`.
+pub unsafe fn win_set_errhandler(_mpi: &Mpi, win: MPI_Win, errhandler: MPI_Errhandler) -> Result {
+    find(win)?.errhandler.set(Handler::find(errhandler, Takes::Win)?);
+    Ok(())
+}
+
+/// `MPI_Win_get_errhandler`.
+pub unsafe fn win_get_errhandler(_mpi: &Mpi, win: MPI_Win, errhandler: *mut MPI_Errhandler) -> Result {
+    let place = output("errhandler", errhandler)?;
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(find(win)?.errhandler.get().handle_of()?) };
+    Ok(())
+}
+
+/// `MPI_Win_call_errhandler`.
+pub unsafe fn win_call_errhandler(_mpi: &Mpi, win: MPI_Win, errorcode: c_int) -> Result {
+    let handler = find(win)?.errhandler.get();
+    handler.handle(On::Win(win), errorcode, &format!("MPI_Win_call_errhandler: code {errorcode}"));
+    Ok(())
+}

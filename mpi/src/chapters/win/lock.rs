@@ -1,0 +1,105 @@
+//! The lock of a process's part: shared by several origins, or exclusive to one.
+//!
+//! The word counts the shared holders; one bit says that there is an exclusive one. An origin that maps the
+//! block uses atomics of its processor. Others use the runtime's atomics over the network, which the target's
+//! progress or its service thread executes, or where no PE maps another, the fabric.
+//!
+//! Invariant: a word is changed by one kind of executor in a job: see `pelago_core::memory::route`.
+
+use super::control::Peer;
+use crate::chapters::library::Mpi;
+use pelago_core::base::awaited::Awaited;
+use pelago_core::endpoint::RemoteAddress;
+use pelago_core::endpoint::completion_counter::CompletionCounter;
+use pelago_fabric::sync::{Ordering, fence_after_update, spin_once};
+use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
+
+const EXCLUSIVE: u64 = 1 << 32;
+/// The most polls of the network between two attempts to take a lock.
+const POLLS_MAX: u32 = 256;
+
+/// The kind of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    Shared,
+    Exclusive,
+    /// None: the program has said that no other process holds or asks for a conflicting lock.
+    Unchecked,
+}
+
+/// Takes a lock.
+pub fn acquire(mpi: &Mpi, peer: &Peer, hold: Hold) {
+    if hold == Hold::Unchecked || try_acquire(mpi, peer, hold) {
+        return;
+    }
+    if peer.lock().is_some() {
+        let awaited = Awaited::Completion { operation: "MPI_Win_lock", pe: peer.pe() };
+        return mpi.core.wait(awaited, || try_acquire(mpi, peer, hold));
+    }
+    let mut polls = 1;
+    while !try_acquire(mpi, peer, hold) {
+        for _ in 0..polls {
+            mpi.core.progress();
+            spin_once();
+        }
+        polls = POLLS_MAX.min(2 * polls);
+        std::thread::yield_now();
+    }
+}
+
+fn try_acquire(mpi: &Mpi, peer: &Peer, hold: Hold) -> bool {
+    match hold {
+        Hold::Unchecked => true,
+        Hold::Exclusive => change(mpi, peer, AtomicOp::CompareSwap, EXCLUSIVE) == 0,
+        Hold::Shared => {
+            if peer.lock().is_some_and(|word| word.load(Ordering::Relaxed) & EXCLUSIVE != 0) {
+                return false;
+            }
+            let is_taken = change(mpi, peer, AtomicOp::Add, 1) & EXCLUSIVE == 0;
+            if !is_taken {
+                change(mpi, peer, AtomicOp::Add, 1u64.wrapping_neg());
+            }
+            is_taken
+        }
+    }
+}
+
+/// Gives a lock back.
+pub fn release(mpi: &Mpi, peer: &Peer, hold: Hold) {
+    let held = match hold {
+        Hold::Unchecked => return,
+        Hold::Exclusive => EXCLUSIVE,
+        Hold::Shared => 1,
+    };
+    change(mpi, peer, AtomicOp::Add, held.wrapping_neg());
+    if peer.lock().is_some() {
+        // SYNC POINT doorbell: orders the change before the check for sleepers.
+        fence_after_update();
+        mpi.core.ring_sleepers_for_data();
+    }
+}
+
+/// Adds to the word, or sets it if it is 0: its old value.
+fn change(mpi: &Mpi, peer: &Peer, op: AtomicOp, operand: u64) -> u64 {
+    if let Some(word) = peer.lock() {
+        return match op {
+            // SYNC POINT window-lock: the holder acquires what the ones before it have released.
+            AtomicOp::Add => word.fetch_add(operand, Ordering::AcqRel),
+            _ => word
+                .compare_exchange(0, operand, Ordering::AcqRel, Ordering::Relaxed)
+                .unwrap_or_else(|held| held),
+        };
+    }
+    let mut old = [0u64];
+    let place: *mut u8 = old.as_mut_ptr().cast();
+    let atomic = Atomic { kind: AtomicKind::U64, op, operand, compare: 0 };
+    let target = RemoteAddress { operation: "lock", pe: peer.pe(), offset_bytes: peer.lock_offset() };
+    let core = &mpi.core;
+    // SYNC POINT window-lock: as above, with the operations on the way complete before. SAFETY: the word lies
+    // in the pool of the PE, aligned; the old value is valid until the atomic is complete, which is when
+    // `track` returns.
+    core.track(("lock", peer.pe()), CompletionCounter::is_done, |counter| unsafe {
+        core.start_atomic(core.net_endpoint(), target, &atomic, place, Some(counter));
+    });
+    old[0]
+}

@@ -1,0 +1,43 @@
+//! The collective operations that windows need.
+
+use super::Window;
+use crate::abi::*;
+use crate::chapters::comm::Comm;
+use crate::chapters::error::{Error, Result};
+use crate::chapters::library::Mpi;
+use pelago_core::coll::shape::Operation;
+use pelago_core::message_coll::{Memory, MessageCall};
+use std::ptr::null_mut;
+
+fn run(mpi: &Mpi, comm: &Comm, call: &MessageCall, source: *const u8, target: *mut u8) -> Result {
+    let memory = Memory { source, target, combiner: None };
+    // SAFETY: the callers give memory of the sizes of the call, and the operation is over at return.
+    let outcome = unsafe { mpi.core.message_coll.run_call(&mpi.core, &comm.members, call, memory) };
+    match outcome {
+        Some(Ok(())) => Ok(()),
+        Some(Err(_)) => Err(Error::new(
+            MPI_ERR_OTHER,
+            "the processes have called different collective operations at the same time",
+        )),
+        None => Err(Error::new(
+            MPI_ERR_UNSUPPORTED_OPERATION,
+            "no algorithm can do this (`pelago coll list`); unset PELAGO_DETERMINISTIC",
+        )),
+    }
+}
+
+/// Some words of each member of a communicator, by rank.
+pub fn gather_words<const N: usize>(mpi: &Mpi, comm: &Comm, words: [u64; N]) -> Result<Vec<[u64; N]>> {
+    let mut all = vec![[0u64; N]; comm.len()];
+    let call = MessageCall::of_bytes(Operation::AllGather, 0, size_of_val(&words));
+    run(mpi, comm, &call, words.as_ptr().cast(), all.as_mut_ptr().cast())?;
+    Ok(all)
+}
+
+/// A barrier of the processes of a window.
+pub fn barrier(mpi: &Mpi, window: &Window) -> Result {
+    match window.len() {
+        1 => Ok(()),
+        _ => run(mpi, &window.comm, &MessageCall::of_bytes(Operation::Barrier, 0, 0), null_mut(), null_mut()),
+    }
+}

@@ -1,0 +1,180 @@
+//! Windows: one-sided communication.
+//!
+//! A window has a *part* at each process of its group (`part.rs`). The place of the part of a target decides
+//! how operations reach it:
+//!
+//! | the part lies | puts and gets | accumulates |
+//! |---|---|---|
+//! | in symmetric memory that is mapped here, or here | loads and stores | the origin's processor |
+//! | in private memory of a process of this node | one system call | the origin, by two system calls |
+//! | in symmetric memory of another node | puts and gets of the network | a request to the target |
+//! | in other private memory | a request to the target | a request to the target |
+//!
+//! `MPI_Win_allocate` and `MPI_Win_allocate_shared` take the memory from the pool of a PE, which belongs to
+//! its symmetric region, while the pool has room. `MPI_Win_create` looks whether the memory lies there.
+//!
+//! Each process has a *control block* in its pool for each window (`control.rs`): the word of the window's
+//! lock, a spinlock for accumulates, and the memory that is attached to a dynamic window. Lock and unlock
+//! are atomics on the first, by the processor on mapped memory and by the runtime's atomics on that of other
+//! nodes, so that a target takes no part in them. Accumulates on symmetric memory are atomics of the
+//! processor where an element is a word, and else they run under the spinlock, as all do on private
+//! memory. A request to the target is executed in the same way by its processor, so that all accumulates on
+//! a location exclude each other (`apply.rs`).
+//!
+//! Requests are messages in the context of the window (`service.rs`). The target executes those of an origin
+//! in their order, in every wait, which keeps the order of accumulates. A flush sends one more request and
+//! waits for its reply.
+//!
+//! Post, start, complete and wait are messages between the processes of the groups. A fence completes all
+//! operations of this process, and is a barrier. The memory model is `MPI_WIN_UNIFIED`.
+//!
+//! Invariant: an operation is started only within an epoch for its target, after all arguments were checked.
+
+mod accumulate;
+mod api;
+mod apply;
+mod arguments;
+mod control;
+mod create;
+mod epoch;
+mod fast;
+mod inquiry;
+mod lock;
+mod meet;
+mod part;
+mod request;
+mod service;
+mod shared;
+mod synchronize;
+mod transfer;
+mod way;
+
+pub use accumulate::*;
+pub use api::*;
+pub use create::*;
+pub use inquiry::*;
+pub use shared::*;
+pub use synchronize::*;
+
+use crate::abi::*;
+use crate::chapters::attribute::Attributes;
+use crate::chapters::comm::Comm;
+use crate::chapters::errhandler::{Handler, HandlerCell};
+use crate::chapters::error::{Error, Result};
+use crate::chapters::info::Hints;
+use crate::chapters::library::Mpi;
+use crate::table::{Kind, Table};
+use control::Control;
+use epoch::Epoch;
+use part::Part;
+use pelago_fabric::sync::{AtomicBool, AtomicUsize, Ordering};
+use service::Service;
+use std::sync::{Arc, Mutex, PoisonError};
+use transfer::Outstanding;
+
+static WINDOWS: Table<Window> = Table::new(Kind::Win);
+
+/// The values of the predefined attributes, at places that do not move.
+struct Predefined {
+    base: *mut c_void,
+    size: MPI_Aint,
+    disp_unit: c_int,
+    flavor: c_int,
+    model: c_int,
+}
+
+/// A window.
+pub struct Window {
+    /// The part of each process, by rank.
+    parts: Box<[Part]>,
+    /// Whether this process has access to all parts: since a fence, or by `MPI_Win_lock_all`.
+    is_open: AtomicBool,
+    /// Whether there is an epoch of locks, in which operations may be flushed.
+    is_passive: AtomicBool,
+    outstanding: Outstanding,
+    control: Control,
+    epoch: Mutex<Epoch>,
+    comm: Comm,
+    predefined: Predefined,
+    /// The block of this PE's pool that belongs to the window: offset and length.
+    memory: Option<(usize, usize)>,
+    /// Private memory that belongs to the window.
+    _private: Option<Private>,
+    /// The service of requests to this process, if any process of the window may send some.
+    service: Option<Arc<Service>>,
+    handle: AtomicUsize,
+    errhandler: HandlerCell,
+    attributes: Arc<Attributes>,
+    hints: Hints,
+    name: Mutex<String>,
+}
+
+// SAFETY: the addresses are those of memory that the standard lets processes share; accesses go through
+// `fabric::copy`, atomics and system calls.
+unsafe impl Send for Window {}
+// SAFETY: as for `Send`, for references as well.
+unsafe impl Sync for Window {}
+
+impl Window {
+    /// The number of processes.
+    fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn handle(&self) -> MPI_Win {
+        MPI_Win(self.handle.load(Ordering::Relaxed))
+    }
+
+    fn epoch(&self) -> std::sync::MutexGuard<'_, Epoch> {
+        self.epoch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes progress, if other processes may have sent requests: a loop of calls that are complete at once
+    /// must serve them.
+    #[inline]
+    fn serve(&self, mpi: &Mpi) {
+        if self.service.is_some() {
+            mpi.core.progress();
+        }
+    }
+
+    fn is_dynamic(&self) -> bool {
+        self.predefined.flavor == MPI_WIN_FLAVOR_DYNAMIC
+    }
+
+    /// The rank, if the window has it.
+    #[inline]
+    fn rank(&self, rank: c_int) -> Result<usize> {
+        let n = self.len();
+        match usize::try_from(rank) {
+            Ok(rank) if rank < n => Ok(rank),
+            _ => Err(Error::new(
+                MPI_ERR_RANK,
+                format!("there is no rank {rank} in the window; ranks are 0 to {}", n - 1),
+            )),
+        }
+    }
+}
+
+/// The window with a handle.
+#[inline(always)]
+fn find(handle: MPI_Win) -> Result<&'static Window> {
+    match WINDOWS.get(handle.0) {
+        Some(window) => Ok(window),
+        None => Err(no_window(handle)),
+    }
+}
+
+#[cold]
+fn no_window(handle: MPI_Win) -> Error {
+    let text = match handle {
+        MPI_WIN_NULL => "the window is MPI_WIN_NULL",
+        _ => "the window was freed, or never was one",
+    };
+    Error::new(MPI_ERR_WIN, text)
+}
+
+/// The error handler of a window.
+pub fn handler(handle: MPI_Win) -> Option<Handler> {
+    WINDOWS.get(handle.0).map(|window| window.errhandler.get())
+}

@@ -1,0 +1,139 @@
+//! The ways to a part, and the movement of data on them.
+
+use super::Window;
+use super::arguments::Blocks;
+use super::part::Home;
+use super::transfer::Transfer;
+use crate::chapters::library::Mpi;
+use pelago_core::Pe;
+use pelago_core::endpoint::RemoteAddress;
+use pelago_core::msg::process;
+use pelago_fabric::copy;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+/// How this process reaches a part.
+#[derive(Clone, Copy, Debug)]
+pub enum Way {
+    /// By loads and stores, from this address on.
+    Direct(*mut u8),
+    /// By system calls, in the memory of this process, from this address on.
+    Process { pid: u32, base: u64 },
+    /// By the network, in the region of this PE, from this offset on.
+    Net { pe: Pe, offset: usize },
+    /// By requests to its process.
+    Request,
+}
+
+impl Window {
+    pub fn way(&self, mpi: &Mpi, rank: usize) -> Way {
+        let part = &self.parts[rank];
+        if !part.base.is_null() {
+            return Way::Direct(part.base);
+        }
+        match (part.home, part.pid) {
+            (Home::Dynamic, _) if part.pe == mpi.core.my_pe() => Way::Direct(null_mut()),
+            (Home::Private(base), Some(pid)) => Way::Process { pid, base },
+            (Home::Dynamic, Some(pid)) => Way::Process { pid, base: 0 },
+            (Home::Region { pe, offset }, _) => Way::Net { pe, offset },
+            (Home::Private(_) | Home::Dynamic, None) => Way::Request,
+        }
+    }
+}
+
+fn remote(operation: &'static str, pe: Pe, offset_bytes: usize) -> RemoteAddress {
+    RemoteAddress { operation, pe, offset_bytes }
+}
+
+/// Copies data to blocks that are mapped here.
+///
+/// # Safety
+/// The blocks lie in memory of the window from `base` on; the data have as many bytes.
+pub unsafe fn scatter(base: *mut u8, blocks: &Blocks, data: *const u8) {
+    let mut done = 0;
+    for (offset, bytes) in blocks.iter() {
+        // SAFETY: the caller guarantees the memory, as this function demands.
+        unsafe { copy::transfer(base.wrapping_add(offset), data.wrapping_add(done), bytes) };
+        done += bytes;
+    }
+}
+
+/// Copies blocks that are mapped here to one place.
+///
+/// # Safety
+/// The blocks lie in memory of the window from `base` on; there is room for their data.
+pub unsafe fn gather(base: *const u8, blocks: &Blocks, into: *mut u8) {
+    let mut done = 0;
+    for (offset, bytes) in blocks.iter() {
+        // SAFETY: the caller guarantees the memory, as this function demands.
+        unsafe { copy::transfer(into.wrapping_add(done), base.wrapping_add(offset), bytes) };
+        done += bytes;
+    }
+}
+
+/// Writes data to blocks of another process; `false` if the system refuses it.
+///
+/// # Safety
+/// The data have the bytes of the blocks.
+pub unsafe fn write_process(pid: u32, base: u64, blocks: &Blocks, data: *const u8) -> bool {
+    let mut done = 0;
+    blocks.iter().all(|(offset, bytes)| {
+        let from = data.wrapping_add(done);
+        done += bytes;
+        // SAFETY: the caller guarantees the memory, as this function demands.
+        unsafe { process::write(pid, base.wrapping_add(offset as u64), from, bytes) }
+    })
+}
+
+/// Reads blocks of another process; `false` if the system refuses it.
+///
+/// # Safety
+/// There is room for the data of the blocks.
+pub unsafe fn read_process(pid: u32, base: u64, blocks: &Blocks, into: *mut u8) -> bool {
+    let mut done = 0;
+    blocks.iter().all(|(offset, bytes)| {
+        let to = into.wrapping_add(done);
+        done += bytes;
+        // SAFETY: the caller guarantees the memory, as this function demands.
+        unsafe { process::read(pid, base.wrapping_add(offset as u64), to, bytes) }
+    })
+}
+
+/// Starts puts of data to blocks of a far region. The data may be reused at return; a quiet completes the
+/// puts.
+///
+/// # Safety
+/// The blocks lie in the region from the offset on, and the data have as many bytes.
+pub unsafe fn put_net(mpi: &Mpi, (pe, start): (Pe, usize), blocks: &Blocks, data: *const u8) {
+    let endpoint = mpi.core.net_endpoint();
+    let mut done = 0;
+    for (offset, bytes) in blocks.iter().filter(|&(_, bytes)| bytes > 0) {
+        let target = remote("put", pe, start + offset);
+        // SAFETY: the caller guarantees the memory, as this function demands.
+        unsafe { endpoint.put(&mpi.core, target, data.wrapping_add(done), bytes, None) };
+        done += bytes;
+    }
+}
+
+/// Starts gets of blocks of a far region.
+///
+/// # Safety
+/// The blocks lie in the region from the offset on. There is room for their data, until the transfer is over.
+pub unsafe fn get_net(
+    mpi: &Mpi,
+    rank: usize,
+    (pe, start): (Pe, usize),
+    blocks: &Blocks,
+    into: *mut u8,
+    finish: Box<dyn FnOnce() + Send>,
+) -> Arc<Transfer> {
+    let (endpoint, counter) = (mpi.core.net_endpoint(), mpi.core.completions.open());
+    let mut done = 0;
+    for (offset, bytes) in blocks.iter().filter(|&(_, bytes)| bytes > 0) {
+        let source = remote("get", pe, start + offset);
+        // SAFETY: the caller guarantees the memory, as this function demands.
+        unsafe { endpoint.get(&mpi.core, source, into.wrapping_add(done), bytes, Some(&counter)) };
+        done += bytes;
+    }
+    Transfer::of_counter(rank, counter, finish)
+}
