@@ -23,7 +23,7 @@ pub fn insert(comm: Comm) -> Result<MPI_Comm> {
 }
 
 /// The most communicators of a process at a time.
-const COMMS_MAX: usize = 1 << 17;
+const COMMS_MAX: usize = 1 << 16;
 
 /// Fails if there is no room for one more communicator. The members find out before they make one.
 pub fn check_room() -> Result {
