@@ -148,7 +148,7 @@ impl Datatype {
     }
 
     /// Writes the packed data of `count` elements in `external32`.
-    pub fn to_external(&self, count: usize, native: &[u8], external: &mut [u8]) {
+    pub fn encode_external(&self, count: usize, native: &[u8], external: &mut [u8]) {
         let (mut at, mut to) = (0, 0);
         self.shape.signature.for_each_run(count, &mut |named, n| {
             for_each_part(named, n, &mut |part, source, target| {
@@ -164,7 +164,7 @@ impl Datatype {
     }
 
     /// The reverse.
-    pub fn from_external(&self, count: usize, external: &[u8], native: &mut [u8]) {
+    pub fn decode_external(&self, count: usize, external: &[u8], native: &mut [u8]) {
         let (mut at, mut to) = (0, 0);
         self.shape.signature.for_each_run(count, &mut |named, n| {
             for_each_part(named, n, &mut |part, target, source| {
@@ -223,7 +223,7 @@ pub unsafe fn pack_external(
         if bytes > 0 {
             let native = packed(inbuf.cast(), incount as usize, datatype);
             let into = std::slice::from_raw_parts_mut(outbuf.cast::<u8>().wrapping_add(start), bytes);
-            datatype.to_external(incount as usize, &native, into);
+            datatype.encode_external(incount as usize, &native, into);
         }
         position.set((start + bytes) as i64);
     }
@@ -251,7 +251,7 @@ pub unsafe fn unpack_external(
         if bytes > 0 {
             let from = std::slice::from_raw_parts(inbuf.cast::<u8>().wrapping_add(start), bytes);
             let mut native = vec![0u8; bytes_of(outcount, datatype)?];
-            datatype.from_external(outcount as usize, from, &mut native);
+            datatype.decode_external(outcount as usize, from, &mut native);
             datatype.unpack(native.as_ptr(), native.len(), outbuf.cast());
         }
         position.set((start + bytes) as i64);

@@ -4,8 +4,8 @@
 //! Invariant: the same arguments give the same handle. The ranges are those of the kinds of gfortran.
 
 use super::contents::Arguments;
+use super::find;
 use super::named::Named;
-use super::{DERIVED, find};
 use crate::abi::*;
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::library::{Mpi, output};
@@ -146,10 +146,4 @@ pub unsafe fn type_get_value_index(
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { place.write(pair) };
     Ok(())
-}
-
-/// The number of datatypes that the program has made and not freed.
-pub fn number_of_derived() -> usize {
-    let handles = HANDLES.lock().unwrap_or_else(PoisonError::into_inner);
-    DERIVED.len() - handles.as_ref().map_or(0, HashMap::len)
 }

@@ -83,7 +83,8 @@ pub unsafe fn type_set_name(_mpi: &Mpi, datatype: MPI_Datatype, type_name: *cons
     ensure!(!type_name.is_null(), MPI_ERR_ARG, "type_name is null. Give a string");
     // SAFETY: the caller's pointer is that of a string.
     let name = unsafe { CStr::from_ptr(type_name) }.to_string_lossy();
-    let end = name.floor_char_boundary(MPI_MAX_OBJECT_NAME as usize - 1);
+    let room = name.len().min(MPI_MAX_OBJECT_NAME as usize - 1);
+    let end = (0..=room).rev().find(|&end| name.is_char_boundary(end)).unwrap_or(0);
     find(datatype)?.set_name(&name[..end]);
     Ok(())
 }

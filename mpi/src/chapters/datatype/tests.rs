@@ -423,9 +423,9 @@ proptest! {
         let is_extended = |(named, _): &(Named, i64)| named.basic() == Basic::LongDoubleInt;
         prop_assume!(!map.entries.iter().any(is_extended));
         let mut external = vec![0u8; count * datatype.external_size()];
-        datatype.to_external(count, &native, &mut external);
+        datatype.encode_external(count, &native, &mut external);
         let mut again = vec![0u8; native.len()];
-        datatype.from_external(count, &external, &mut again);
+        datatype.decode_external(count, &external, &mut again);
         prop_assert_eq!(native, again);
     }
 }
