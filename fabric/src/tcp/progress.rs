@@ -295,7 +295,7 @@ impl Domain {
     fn ended(&self, peer: &Peer, socket: RawFd, receiver: MutexGuard<'_, Receiver>) {
         let has_left = receiver.has_left;
         drop(receiver);
-        if has_left && !peer.send_queue().has_outstanding() {
+        if has_left && !peer.send_queue().is_awaited() {
             self.close(peer);
         } else if !self.encrypts && socket::is_reset(socket) {
             // A send has got the error.

@@ -56,7 +56,7 @@ impl Domain {
         while self.receive_once(peer, socket, &mut receiver, sink, &mut frames).is_none() {}
         socket::shut_down(socket);
         let mut queue = peer.send_queue();
-        if receiver.has_left && !queue.has_outstanding() {
+        if receiver.has_left && !queue.is_awaited() {
             drop((queue, receiver, link));
             self.close(peer);
             return;

@@ -133,9 +133,11 @@ impl SendQueue {
         self.sent < self.batch.len() || !self.pieces.is_empty()
     }
 
-    /// Whether operations are not complete.
-    pub(super) fn has_outstanding(&self) -> bool {
-        self.started != self.acknowledged || !self.replies.is_empty()
+    /// Whether an operation is not complete that somebody waits for. Nobody waits for a message, and a peer
+    /// that leaves takes none.
+    pub(super) fn is_awaited(&self) -> bool {
+        let is_put = |run: &Run| run.count > 0 && run.completions.is_some();
+        !self.replies.is_empty() || self.runs.iter().chain(&self.newest).any(is_put)
     }
 
     /// Counts a put that is started, or, without a completion queue, a message.
@@ -426,7 +428,12 @@ mod tests {
         assert!(!queue.acknowledge(first.wrapping_add(6)), "more than was started");
         assert!(!queue.acknowledge(first.wrapping_add(3)), "less than before");
         assert!(queue.acknowledge(first.wrapping_add(5)));
-        assert!(!queue.has_outstanding() && queue.runs.is_empty() && one.completions().puts == 3);
+        assert!(
+            !queue.is_awaited()
+                && queue.started == queue.acknowledged
+                && queue.runs.is_empty()
+                && one.completions().puts == 3
+        );
         queue.count(Some(&one), None);
         assert_eq!((queue.runs.len(), queue.newest.as_ref().map(|run| run.count)), (0, Some(1)));
     }

@@ -101,13 +101,17 @@ impl Job {
         }
     }
 
-    fn put(&self, from: usize, to: usize, value: u64) {
-        let (source, before) = (value, self.endpoints[from].completions().puts);
+    fn start_put(&self, from: usize, to: usize, value: u64) {
         let target = Remote { key: KEY, offset_bytes: 8 };
-        let (start, completion) = ((&raw const source).cast(), Completion::Counted);
+        let (start, completion) = ((&raw const value).cast(), Completion::Counted);
         let put = Put { pe: to, target, source: start, bytes: 8, completion };
         // SAFETY: the value is copied, and its place lies in the region.
         assert_eq!(unsafe { self.endpoints[from].put(put) }, Status::Pending);
+    }
+
+    fn put(&self, from: usize, to: usize, value: u64) {
+        let before = self.endpoints[from].completions().puts;
+        self.start_put(from, to, value);
         self.until("a put", || self.endpoints[from].completions().puts == before + 1);
         assert_eq!(self.memory[to][REGION_BYTES / 8 + 1], value);
     }
@@ -299,6 +303,21 @@ fn who_says_goodbye_is_not_lost_and_who_does_not_is() {
     drop(member);
     let domain = &job.endpoints[0].domain;
     job.until("the end", || domain.links.load(crate::sync::Ordering::Relaxed) == 0);
+    // It need not have taken the last messages. A put is awaited.
+    let job = Job::open(2);
+    let mut member = job.member();
+    assert_eq!(job.endpoints[0].send(1, 0, b"too late"), Status::Done);
+    member.write_all(&header(Kind::Bye, 0).to_bytes()).unwrap();
+    drop(member);
+    let domain = &job.endpoints[0].domain;
+    job.until("the end", || domain.links.load(crate::sync::Ordering::Relaxed) == 0);
+    let job = Job::open(2);
+    let mut member = job.member();
+    job.start_put(0, 1, 7);
+    member.write_all(&header(Kind::Bye, 0).to_bytes()).unwrap();
+    drop(member);
+    let text = job.fault();
+    assert!(text.contains("PE 1"), "{text}");
     let job = Job::open(2);
     drop(job.member());
     let text = job.fault();
