@@ -21,6 +21,7 @@
 //! | `wakers` | the futures to wake when an event has come |
 //! | `runtime` | all of them in one struct |
 //! | `join` | how a process becomes a PE, or several |
+//! | `process` | the one core of a process that interfaces for C share |
 
 #![expect(clippy::len_without_is_empty, reason = "a team, and what belongs to one, has a member")]
 #![expect(missing_docs, reason = "the layers are open to the crates above, which document what users see")]
@@ -34,6 +35,7 @@ pub mod memory;
 pub mod message_coll;
 pub mod messages;
 pub mod msg;
+pub mod process;
 pub mod progress;
 pub mod region;
 pub mod rma;

@@ -41,11 +41,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// A PE of a job. Dropping it leaves the job; that waits for all other PEs to leave as well, or until one of
-/// them waits in vain for this one.
+/// them waits in vain for this one. Dropping a share of it ([`Core::share`]) has no effect on the job.
 pub struct Core {
     runtime: SharedRuntime,
     /// Beside the runtime, so that fence and quiet reach it by one load less.
     pub outstanding: OutstandingFlags,
+    is_share: bool,
 }
 
 impl Deref for Core {
@@ -240,7 +241,7 @@ impl Core {
         });
         // SAFETY: the runtime holds the job; it is not moved out of its `Arc` nor borrowed mutably.
         unsafe { runtime.upper.set(&*runtime) };
-        Core { runtime, outstanding }.joined(settings)
+        Core { runtime, outstanding, is_share: false }.joined(settings)
     }
 
     /// Meets the other PEs of this node, and finds out on how many cores they run.
@@ -296,11 +297,31 @@ impl Core {
 }
 
 impl Core {
+    /// The same PE, for another interface of this process. The memory stays while the share lives; the job is
+    /// left when the core ends from which the share was made.
+    pub fn share(&self) -> Core {
+        Core { runtime: self.runtime.clone(), outstanding: self.outstanding, is_share: true }
+    }
+
+    /// Where the runtime lies, as long as the core or a share of it lives.
+    pub fn runtime_address(&self) -> *mut Runtime {
+        self.runtime.0.as_ptr()
+    }
+
     /// As dropping it, but this process stays in its job, for another core; and the memory that the core
     /// has mapped stays where it is until the core is dropped.
     pub fn end(&self) -> Option<Membership> {
         self.complete_and_leave();
         self.membership().take().inspect(|membership| membership.job.rest())
+    }
+
+    /// Completes all messages and operations that this PE has started.
+    pub fn complete(&self) {
+        self.message_coll.finish(self);
+        self.finish_messages();
+        self.finish_collectives();
+        self.quiet_all();
+        self.quiet();
     }
 
     /// Completes everything and leaves, unless this PE takes part in nothing any more. Once only.
@@ -329,6 +350,9 @@ impl Core {
 
 impl Drop for Core {
     fn drop(&mut self) {
+        if self.is_share {
+            return;
+        }
         let is_orderly = !std::thread::panicking() && !self.is_closed();
         self.complete_and_leave();
         self.service.stop();

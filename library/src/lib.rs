@@ -2,3 +2,4 @@
 //! uses.
 
 pub use pelago_mpi as mpi;
+pub use pelago_shmem as shmem;

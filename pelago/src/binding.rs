@@ -18,13 +18,13 @@ use pelago_core::base::kind::ObjectKind;
 use pelago_core::base::label;
 use pelago_core::coll::direct::Direct;
 use pelago_core::endpoint::{Endpoint, Injector, RemoteAddress};
-use pelago_core::join;
 use pelago_core::memory::segment::WAITERS_BEFORE_WORDS;
+use pelago_core::{Core, join, process};
 
 pub use crate::run::run_with;
 pub use crate::team::founding::Foundry;
-pub use pelago_core::job::membership::Membership;
 pub use pelago_core::memory::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
+pub use pelago_core::process::{abandon, ask_for_settings, program_threads};
 pub use pelago_fabric::copy;
 use pelago_fabric::inject::{Injected, Kept, Refused, Unfinished};
 pub use pelago_fabric::sync::fence_after_update;
@@ -330,20 +330,37 @@ pub fn init_with(settings: &[(&str, &str)]) -> Result<World> {
     join::one_pe(&join::own_settings(settings)?).map(World::from)
 }
 
-/// Joins the job again with the membership that [`detach`] has returned. Settings are as for [`init_with`].
-/// Collective.
-///
-/// # Errors
-/// As [`World::init`].
-pub fn init_again(membership: Membership, settings: &[(&str, &str)]) -> Result<World> {
-    join::of_job(membership, &join::own_settings(settings)?).map(World::from)
+/// The world of this process for an interface, as [`attach`] returns it.
+pub struct Attached {
+    /// The world. Dropping it has no effect on the job.
+    pub world: World,
+    /// Whether this call has joined the job, so that nothing has used the world before.
+    pub is_new: bool,
+    /// The number of threads of this process without those of the runtime.
+    pub program_threads: std::io::Result<usize>,
 }
 
-/// Leaves the world as its drop does, but keeps the process in its job, so that [`init_again`] can follow.
-/// The memory that the world has mapped stays mapped until the world is dropped.
-pub fn detach(world: &World) -> Option<Membership> {
-    world.core().end()
+/// Joins the job, unless another interface of this process has done so. Collective.
+///
+/// # Errors
+/// As [`World::init`], and in a child of a fork.
+pub fn attach() -> Result<Attached> {
+    let process::Joined { core, is_new, program_threads } = process::acquire()?;
+    Ok(Attached { world: World::from(core), is_new, program_threads })
 }
+
+/// Returns what [`attach`] has joined; the last interface that does so leaves the job as the drop of a world
+/// does, but the process stays in its job until it exits, so that [`attach`] can follow. The memory that the
+/// world has mapped stays mapped until the result and the world are dropped. Collective.
+///
+/// # Errors
+/// If the PEs do not make the same call.
+pub fn detach() -> Result<Option<Left>> {
+    Ok(process::release()?.map(Left))
+}
+
+/// A job that this PE has left; dropping it closes the connections to peers.
+pub struct Left(#[allow(dead_code, reason = "it is dropped")] Core);
 
 /// Makes progress, and returns whether all operations are complete. If so, the call is a
 /// [`quiet`](World::quiet).

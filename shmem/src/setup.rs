@@ -7,7 +7,7 @@
 mod environment;
 
 use crate::base::abi::{THREAD_MULTIPLE, THREAD_SINGLE, VENDOR, VERSION, c_char, c_int, c_void};
-use crate::base::fault::{Call, OrFail, end_job_on_panic, fail, output};
+use crate::base::fault::{Call, Mark, OrFail, fail, output};
 use crate::base::hot::JOB;
 use crate::base::say::say;
 use crate::extension::{request, space};
@@ -15,12 +15,9 @@ use crate::library;
 use crate::symmetric::{OVERHEAD_BYTES, statics};
 use environment::Environment;
 use pelago::binding;
-use pelago::binding::{Membership, thread_count};
 use pelago::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-/// The state that outlives the library. No lock is held while a call waits for other PEs: a PE may request
-/// the end of the job, or be told to end, at any time.
+/// The state that outlives the library.
 struct Setup {
     /// The number of initialisations minus finalisations.
     count: AtomicUsize,
@@ -29,9 +26,6 @@ struct Setup {
     /// The exit status of the whole job, once this PE has requested its end; else `NO_EXIT`.
     global_exit: AtomicI64,
     is_exit_watched: AtomicBool,
-    /// The membership in the job, from the last finalisation on: the process leaves the job only at its exit,
-    /// as the library may be initialised again and a process joins its launcher only once.
-    membership: Mutex<Option<Membership>>,
 }
 
 const NO_EXIT: i64 = i64::MIN;
@@ -42,17 +36,22 @@ static SETUP: Setup = Setup {
     process: AtomicU32::new(0),
     global_exit: AtomicI64::new(NO_EXIT),
     is_exit_watched: AtomicBool::new(false),
-    membership: Mutex::new(None),
 };
 
-impl Setup {
-    fn take_membership(&self) -> Option<Membership> {
-        self.membership.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
+/// Runs when the library is loaded: whichever interface of the process is initialised first makes the heap.
+#[used]
+#[unsafe(link_section = ".init_array.00102")]
+static AT_LOAD: extern "C" fn() = ask_for_heap;
 
-    fn keep(&self, membership: Option<Membership>) {
-        *self.membership.lock().unwrap_or_else(PoisonError::into_inner) = membership;
-    }
+extern "C" fn ask_for_heap() {
+    binding::ask_for_settings(heap_settings);
+}
+
+/// The settings of the runtime that this library needs. A mistake in the environment is reported by this
+/// library's own initialisation.
+fn heap_settings() -> Vec<(&'static str, String)> {
+    let size = Environment::read().ok().and_then(|environment| heap_size(&environment));
+    size.map(|size| (HEAP_SIZE, size)).into_iter().collect()
 }
 
 /// `shmem_init`.
@@ -100,20 +99,15 @@ fn initialize(requested: c_int) -> Result<c_int, String> {
             "a child of fork is no PE: let it start a program that is one, in a job of its own".into()
         );
     }
-    end_job_on_panic();
     let environment = Environment::read()?;
-    let size = heap_size(&environment);
-    let settings: Vec<_> = size.iter().map(|size| (HEAP_SIZE, size.as_str())).collect();
-    let threads = thread_count();
-    let world = match SETUP.take_membership() {
-        None => binding::init_with(&settings),
-        Some(membership) => binding::init_again(membership, &settings),
-    };
-    let world = world.map_err(|error| error.to_string())?;
-    if world.my_pe() == 0 {
+    binding::name_calls_by(Mark::get);
+    // Referred to here, so that the linker takes it out of an archive.
+    std::hint::black_box(AT_LOAD)();
+    let attached = binding::attach().map_err(|error| error.to_string())?;
+    if attached.world.my_pe() == 0 {
         environment.announce();
     }
-    library::open(world, requested, threads).map_err(|error| error.to_string())?;
+    library::open(attached, requested).map_err(|error| error.to_string())?;
     SETUP.count.store(1, Ordering::Relaxed);
     SETUP.process.store(process, Ordering::Relaxed);
     if !SETUP.is_exit_watched.swap(true, Ordering::Relaxed) {
@@ -165,7 +159,7 @@ pub(crate) unsafe fn finalize(call: Call) {
     SETUP.count.fetch_sub(1, Ordering::Relaxed);
     if is_last {
         space::forget_all();
-        SETUP.keep(library::close());
+        library::close().or_fail(call);
     }
 }
 
@@ -218,12 +212,7 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
         request::complete_all(AT_EXIT);
         library.settle_sources(AT_EXIT, None);
         library.barrier(AT_EXIT);
-        SETUP.keep(library::leave());
-    }
-    if let Some(membership) = SETUP.take_membership()
-        && let Err(error) = membership.finalize()
-    {
-        say(&format!("leaving the job: {error}"));
+        library::leave().or_fail(AT_EXIT);
     }
 }
 

@@ -64,6 +64,13 @@ impl Memory {
         Ok(Memory { world, arrays, heap, statics, blocks, checks, align_bytes })
     }
 
+    /// Frees all blocks.
+    pub(crate) fn forget_blocks(&mut self) {
+        self.heap.forget_locks(0..self.heap.len());
+        self.blocks = Mutex::new(Blocks::new(usable_bytes(&self.heap)));
+        self.checks = self.checks.is_some().then(Checks::default);
+    }
+
     /// The data that the fast path reads in the default context.
     pub(crate) fn hot(&self) -> Hot {
         let (reach, bytes) = (self.heap.reach(), usable_bytes(&self.heap));

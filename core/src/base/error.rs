@@ -630,14 +630,17 @@ pub enum ErrorKind {
     /// A process that is set up for several PEs and joins as one.
     #[error(
         "PELAGO_PES_PER_PROCESS is {pes_per_process}, but this program joins with one PE a process: in Rust \
-         by World::init, in place of which pelago::run joins with several, or as an OpenSHMEM program, whose \
-         PEs are always processes. Start it with one PE a process, and as many processes as there are to be \
-         PEs"
+         by World::init, in place of which pelago::run joins with several, or as a program of OpenSHMEM or \
+         MPI, whose PEs are always processes. Start it with one PE a process, and as many processes as there \
+         are to be PEs"
     )]
     OnePeAProcess {
         /// The value of the setting.
         pes_per_process: usize,
     },
+    /// A process that joins after a fork of a process that had joined.
+    #[error("a child of fork is no PE: let it start a program that is one, in a job of its own")]
+    ForkedChild,
     /// Processes that have chosen different providers of libfabric, or different modes of one provider.
     #[error(
         "PE {me}: the fabric of this PE is `{mine}`, and that of PE {pe} is `{theirs}`. Set \

@@ -15,18 +15,28 @@ thread_local! {
     static COMPARED: RefCell<Option<Words>> = const { RefCell::new(None) };
 }
 
-/// Returns the name of the function of another interface that the calling thread executes.
-static NAMES: OnceLock<fn() -> Option<&'static str>> = OnceLock::new();
+/// Each returns the name of the function of another interface that the calling thread executes.
+static NAMES: [OnceLock<fn() -> Option<&'static str>>; N_INTERFACES] =
+    [const { OnceLock::new() }; N_INTERFACES];
 
-/// Sets the function that returns the name of the function of another interface that a thread executes.
+/// The number of interfaces that a process may have.
+const N_INTERFACES: usize = 2;
+
+/// Adds a function that returns the name of the function of another interface that a thread executes. A
+/// second world of the process may set it again.
 pub fn name_calls_by(names: fn() -> Option<&'static str>) {
-    // A second world of the process sets the same function.
-    let _ = NAMES.set(names);
+    for place in &NAMES {
+        let is_there = |there: &fn() -> Option<&'static str>| std::ptr::fn_addr_eq(*there, names);
+        if place.set(names).is_ok() || place.get().is_some_and(is_there) {
+            return;
+        }
+    }
 }
 
 /// The function that this thread executes, to be appended to the description of a wait.
 pub fn name() -> String {
-    NAMES.get().and_then(|name| name()).map_or_else(String::new, |name| format!(", in {name}"))
+    let name = NAMES.iter().filter_map(OnceLock::get).find_map(|name| name());
+    name.map_or_else(String::new, |name| format!(", in {name}"))
 }
 
 /// Whether this thread compares a collective call with other members of a team.

@@ -152,3 +152,25 @@ pub fn output<T>(name: &str, place: *mut T) -> Result<*mut T> {
         false => Ok(place),
     }
 }
+
+/// The name of the function of the interface that this thread executes, for messages: the innermost
+/// function of the shared library on the stack, so that calls keep no account of it.
+pub fn current_call() -> Option<&'static str> {
+    const DEPTH: usize = 128;
+    let mut frames = [null_mut::<c_void>(); DEPTH];
+    // SAFETY: the buffer has as many places as the call is told.
+    let n = unsafe { libc::backtrace(frames.as_mut_ptr(), DEPTH as c_int) };
+    frames[..n as usize].iter().find_map(|frame| {
+        // SAFETY: any bytes are a value of the struct; the call fills it in, or returns 0. A name of a loaded
+        // object lives as long as the object, and this library is never unloaded.
+        let name = unsafe {
+            let mut found: libc::Dl_info = std::mem::zeroed();
+            // A frame holds the address behind its call.
+            let is_found = libc::dladdr(frame.wrapping_byte_sub(1), &raw mut found) != 0;
+            (is_found && !found.dli_sname.is_null()).then(|| std::ffi::CStr::from_ptr(found.dli_sname))
+        };
+        let name: &'static str = name?.to_str().ok()?;
+        let name = name.strip_prefix('P').unwrap_or(name);
+        name.starts_with("MPI_").then_some(name)
+    })
+}

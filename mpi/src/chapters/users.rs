@@ -10,7 +10,8 @@ use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::{self, Mpi};
 use crate::chapters::request;
 use crate::chapters::tool;
-use pelago_core::join;
+use pelago_core::base::label::name_calls_by;
+use pelago_core::process;
 use pelago_fabric::sync::Ordering;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -57,8 +58,8 @@ pub fn enter(user: User, level: c_int) -> Result<&'static Mpi> {
                 "the process has left its job at MPI_Finalize. Begin a session before, if others follow"
             );
             let settings = tool::changed_settings();
-            let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
-            let core = join::one_pe(&join::own_settings(&settings)?)?;
+            name_calls_by(library::current_call);
+            let core = process::acquire_with(settings)?.core;
             users.process = std::process::id();
             library::open(core)
         }
@@ -90,19 +91,16 @@ pub fn leave(mpi: &'static Mpi) -> Result {
         return Ok(());
     }
     users.has_left = true;
-    end(mpi)
+    end()
 }
 
-/// Leaves the job.
-fn end(mpi: &'static Mpi) -> Result {
-    // The end waits for all PEs, and completes everything.
-    let membership = mpi.core.end();
+/// Leaves the job, unless another interface is in use.
+fn end() -> Result {
+    // The end waits for all PEs, and completes everything. The process leaves its launcher when it exits.
+    let left = process::release()?;
     library::close();
     // The others see that this PE has left, and not that it is lost.
-    mpi.core.shut_endpoints();
-    if let Some(membership) = membership {
-        membership.finalize()?;
-    }
+    drop(left);
     Ok(())
 }
 
@@ -120,7 +118,7 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
     let is_orderly = users.process == std::process::id() && status == 0;
     let resting = users.resting.take().filter(|_| is_orderly);
     drop(users);
-    if let Some(Err(error)) = resting.map(end) {
+    if let Some(Err(error)) = resting.map(|_| end()) {
         eprintln!("leaving the job: {}", error.text());
     }
 }

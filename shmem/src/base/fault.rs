@@ -4,7 +4,6 @@ use super::hot::Job;
 use super::say::say;
 use std::cell::Cell;
 use std::fmt::Display;
-use std::sync::Once;
 
 /// Name of a function of the interface.
 pub(crate) type Call = &'static str;
@@ -65,29 +64,4 @@ impl<T, E: Display> OrFail<T> for Result<T, E> {
     fn or_fail(self, call: Call) -> T {
         self.unwrap_or_else(|error| fail(call, error))
     }
-}
-
-/// From now on a panic ends the job after its message is printed, so no panic unwinds through frames of C. A
-/// call that cannot continue, as it waits for a PE that has left, ends the job in the same way.
-pub(crate) fn end_job_on_panic() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let before = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            let call = Mark::get().map(|call| format!(", in {call}")).unwrap_or_default();
-            let place = info.location().map(|place| format!(" [{place}]")).unwrap_or_default();
-            let payload = info.payload();
-            let words = payload.downcast_ref::<&str>().copied();
-            let words = words.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic");
-            say(&format!("{words}{call}{place}"));
-            if std::env::var_os("RUST_BACKTRACE").is_some() {
-                before(info);
-            }
-            match Job::world() {
-                Some(world) => world.abort(101, ""),
-                // SAFETY: it has no precondition; exit handlers might wait for what this thread holds.
-                None => unsafe { libc::_exit(101) },
-            }
-        }));
-    });
 }

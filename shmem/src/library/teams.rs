@@ -53,11 +53,17 @@ impl Teams {
     }
 }
 
-/// The last finalisation "destroys all teams", and the contexts that belong to them.
-impl Drop for Teams {
-    fn drop(&mut self) {
+impl Teams {
+    /// The last finalisation "destroys all teams", and the contexts that belong to them.
+    pub(crate) fn forget_those_of_program(&self) {
         CONTEXTS.clear();
         TEAMS.clear();
+    }
+}
+
+impl Drop for Teams {
+    fn drop(&mut self) {
+        self.forget_those_of_program();
     }
 }
 

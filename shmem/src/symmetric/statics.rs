@@ -49,14 +49,19 @@ impl Statics {
     /// Shares this PE's static data with the other PEs. Collective; the data of all PEs are shared once all
     /// PEs have passed a barrier after this call, as the caller does when it allocates the heap.
     ///
-    /// The world is fresh: its heap was never used. `threads` is the number of threads of this process before
-    /// the world was created.
-    pub(crate) fn share(world: &'static World, threads: std::io::Result<usize>) -> pelago::Result<Statics> {
+    /// `is_fresh` tells that the heap of the world was never used. `threads` is the number of threads of this
+    /// process without those of the runtime.
+    pub(crate) fn share(
+        world: &'static World,
+        is_fresh: bool,
+        threads: std::io::Result<usize>,
+    ) -> pelago::Result<Statics> {
         let extent = Extent::of_this_process();
         // In this case the runtime's own thread uses the data that are switched over.
         let is_concerned = extent.as_ref().is_ok_and(Extent::is_self_contained);
         let is_paused = is_concerned && binding::pause_service(world);
-        let statics = Statics::share_if_all_can(world, extent.and_then(|extent| extent.checked(threads)));
+        let extent = extent.and_then(|extent| extent.checked(threads));
+        let statics = Statics::share_if_all_can(world, is_fresh, extent);
         if is_paused {
             binding::resume_service(world);
         }
@@ -64,7 +69,11 @@ impl Statics {
     }
 
     /// The same, with this PE's static data, or the reason why it cannot share them.
-    fn share_if_all_can(world: &'static World, extent: Result<Extent, String>) -> pelago::Result<Statics> {
+    fn share_if_all_can(
+        world: &'static World,
+        is_fresh: bool,
+        extent: Result<Extent, String>,
+    ) -> pelago::Result<Statics> {
         let words = extent.as_ref().map_or([0, 0], |extent| [extent.fingerprint(), extent.len_bytes()]);
         if !binding::is_same_everywhere(world, words) {
             return Ok(Statics(Err(difference(world, &extent)?)));
@@ -83,6 +92,9 @@ impl Statics {
             return Ok(Statics(Err(reason)));
         }
         let array = world.alloc_aligned::<u8>(bytes, page_bytes)?;
+        if !is_fresh {
+            system::clear(array.reach().own, bytes, world.fabric().is_some());
+        }
         if let Err(error) = switch(&extent, &array) {
             world.abort(1, &format!("mapping {bytes} bytes of static data: {error}"));
         }

@@ -31,6 +31,7 @@ const LAYERS: [(&str, &[&str]); 2] = [
             "wakers",
             "runtime",
             "join",
+            "process",
         ],
     ),
     ("shmem", &["base", "handles", "symmetric", "library"]),

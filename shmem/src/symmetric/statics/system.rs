@@ -33,6 +33,18 @@ pub(super) fn other_threads() -> std::io::Result<usize> {
     }
 }
 
+/// Makes whole pages of this PE's shared memory zero. They are given back to the system, unless they are
+/// registered with a network.
+pub(super) fn clear(start: *mut u8, bytes: usize, is_registered: bool) {
+    // SAFETY: the pages are those of a fresh array, which nothing has used yet.
+    unsafe {
+        let advice = rustix::mm::Advice::LinuxRemove;
+        if is_registered || rustix::mm::madvise(start.cast(), bytes, advice).is_err() {
+            start.write_bytes(0, bytes);
+        }
+    }
+}
+
 /// The signals that were blocked before.
 pub(super) struct Signals(libc::sigset_t);
 
