@@ -216,7 +216,7 @@ pub fn run(json: bool, record: bool) -> Result<()> {
 /// The packages that the probes need, built in one call with the library that is installed: the dependencies
 /// then have the same features for all of them, and are compiled once.
 const PROBES: [&str; 5] =
-    ["--release", "--lib", "--bins", "--package=pelago-budget", "--package=pelago-shmem"];
+    ["--release", "--lib", "--bins", "--package=pelago-budget", "--package=pelago-library"];
 
 /// The fake libfabric, without the tests that its package has.
 const FAKE_LIBFABRIC: [&str; 5] = [

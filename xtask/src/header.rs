@@ -1,10 +1,12 @@
-//! Generates the C header files of the OpenSHMEM library from the table of its interface.
+//! Generates the C header files of the libraries from the tables of their interfaces. Those of MPI are in
+//! `header/mpi.rs`; here is OpenSHMEM.
 //!
 //! Invariant: the table is `shmem/src/api`, from which the library's functions are generated as well, so the
 //! prototypes agree with the library. Constants, handles and the one variadic function are not in the table;
 //! they are copied from the templates `shmem/include/*.in`.
 
 mod chooser;
+pub mod mpi;
 mod overload;
 mod prototype;
 mod table;
@@ -35,7 +37,14 @@ const SHMEMX_H: &str = include_str!("../../shmem/include/shmemx.h.in");
 const MPP_SHMEM_H: &str = include_str!("../../shmem/include/mpp/shmem.h");
 const MPP_SHMEMX_H: &str = include_str!("../../shmem/include/mpp/shmemx.h");
 
-/// Every header file: its path below `include/` and its text.
+/// Every header file of both libraries: its path below `include/` and its text.
+pub fn all_files() -> Result<Vec<(&'static str, String)>> {
+    let mut files = files()?;
+    files.push(("mpi.h", mpi::text()?));
+    Ok(files)
+}
+
+/// Every header file of OpenSHMEM.
 pub fn files() -> Result<Vec<(&'static str, String)>> {
     let chapters = prototype::chapters()?;
     let generics = chooser::generics(&chapters)?;
@@ -78,10 +87,10 @@ pub fn symbols() -> Result<Vec<String>> {
 /// `cargo xtask header`: writes the files below `folder`, or prints the names of all functions.
 pub fn run(folder: Option<&Path>) -> Result<()> {
     let Some(folder) = folder else {
-        println!("{}", symbols()?.join("\n"));
+        println!("{}", [symbols()?, mpi::symbols()?].concat().join("\n"));
         return Ok(());
     };
-    for (path, text) in files()? {
+    for (path, text) in all_files()? {
         let path = folder.join(path);
         let parent = path.parent().unwrap_or(folder);
         std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;

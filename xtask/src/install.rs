@@ -1,11 +1,13 @@
-//! `cargo xtask install`: the OpenSHMEM library, its header files, the compiler wrappers `oshcc` and
-//! `oshc++`, the launchers `oshrun` and `pelago`, the pkg-config file and the manual pages, below one prefix.
+//! `cargo xtask install`: the libraries of OpenSHMEM and MPI, their header files, the compiler wrappers
+//! (`oshcc`, `mpicc` and others), the launchers (`oshrun`, `mpiexec`, `pelago`), the pkg-config files and
+//! the manual pages, below one prefix.
 //!
 //! Invariant: only these files are written, each by an atomic rename, so that a program that uses the old
 //! file is not disturbed; a file that is already up to date is left unchanged. Installed files find each
 //! other relative to their own path, so that the prefix can be moved.
 
 pub mod library;
+mod scripts;
 
 use std::ffi::OsString;
 use std::fs;
@@ -20,17 +22,18 @@ use crate::header;
 use crate::workspace::{Metadata, OPTIONAL, cargo, metadata, root};
 use library::Library;
 
-/// The template of a wrapper, in which `@COMPILER@` and others are replaced.
-const WRAPPER: &str = include_str!("install/wrapper.sh");
-const OSHRUN: &str = include_str!("install/oshrun.sh");
-const PKG_CONFIG: &str = include_str!("install/pelago-shmem.pc.in");
-
-/// The manual pages and their paths in the source.
-const PAGES: [(&str, &str); 3] = [
+/// The manual pages and their texts.
+const PAGES: [(&str, &str); 5] = [
     ("oshcc.1", include_str!("../../shmem/man/oshcc.1")),
     ("oshc++.1", include_str!("../../shmem/man/oshc++.1")),
     ("oshrun.1", include_str!("../../shmem/man/oshrun.1")),
+    ("mpicc.1", include_str!("../../mpi/man/mpicc.1")),
+    ("mpiexec.1", include_str!("../../mpi/man/mpiexec.1")),
 ];
+
+/// The manual pages that are another one under a further name.
+const PAGE_LINKS: [(&str, &str); 3] =
+    [("mpicxx.1", "mpicc.1"), ("mpic++.1", "mpicc.1"), ("mpirun.1", "mpiexec.1")];
 
 /// The options of the command. The variable DESTDIR is put before the prefix, as packagers expect.
 #[derive(Args)]
@@ -84,22 +87,26 @@ impl Install {
         if !self.without_command {
             place.copy("bin/pelago", &built.join("pelago"), 0o755)?;
         }
-        place.copy(&format!("lib/{}", library::SHARED_NAME), &library.shared, 0o755)?;
-        place.link("lib/libpelago_shmem.so", library::SHARED_NAME)?;
-        place.copy("lib/libpelago_shmem.a", &library.archive, 0o644)?;
-        for (path, text) in header::files()? {
+        place.libraries(&library)?;
+        for (path, text) in header::all_files()? {
             place.write(&format!("include/{path}"), &text, 0o644)?;
         }
-        for (path, text, mode) in scripts() {
-            place.write(path, &text, mode)?;
+        for (path, text, mode) in scripts::files() {
+            place.write(&path, &text, mode)?;
+        }
+        for (path, target) in scripts::LINKS {
+            place.link(path, target)?;
         }
         for (path, text) in PAGES {
             place.write(&format!("share/man/man1/{path}"), text, 0o644)?;
         }
+        for (path, target) in PAGE_LINKS {
+            place.link(&format!("share/man/man1/{path}"), target)?;
+        }
         eprintln!(
-            "installed in {:.1} s; compile with {}/bin/oshcc",
+            "installed in {:.1} s; compile with {prefix}/bin/oshcc or {prefix}/bin/mpicc",
             start.elapsed().as_secs_f64(),
-            prefix.display()
+            prefix = prefix.display()
         );
         Ok(())
     }
@@ -113,7 +120,7 @@ impl Install {
         };
         let what = if self.without_command { "the library" } else { "the library and the command" };
         eprintln!("building {what}, profile {profile}");
-        let mut command = cargo(&["build", "-p", "pelago-shmem", "--profile", profile]);
+        let mut command = cargo(&["build", "-p", "pelago-library", "--profile", profile]);
         if !self.without_command {
             command.args(["-p", "pelago-cli"]);
         }
@@ -137,29 +144,24 @@ fn staged(destination: Option<OsString>, prefix: &Path) -> PathBuf {
     }
 }
 
-/// The scripts and the pkg-config file: path, text, mode.
-fn scripts() -> [(&'static str, String, u32); 4] {
-    // One version for all packages of the workspace.
-    let version = env!("CARGO_PKG_VERSION");
-    let wrapper = |name: &str, language: &str, compiler: &str, variables: [&str; 2]| {
-        let text = WRAPPER.replace("@NAME@", name).replace("@LANGUAGE@", language);
-        let text = text.replace("@COMPILER@", compiler);
-        text.replace("@OWN_VARIABLE@", variables[0]).replace("@VARIABLE@", variables[1])
-    };
-    [
-        ("bin/oshcc", wrapper("oshcc", "C", "gcc", ["OSHCC_CC", "CC"]), 0o755),
-        ("bin/oshc++", wrapper("oshc++", "C++", "g++", ["OSHCXX_CXX", "CXX"]), 0o755),
-        ("bin/oshrun", OSHRUN.to_owned(), 0o755),
-        ("lib/pkgconfig/pelago-shmem.pc", PKG_CONFIG.replace("@VERSION@", version), 0o644),
-    ]
-}
-
 /// The prefix, with DESTDIR before it.
 struct Place {
     root: PathBuf,
 }
 
 impl Place {
+    /// Installs the linked libraries. All archives are the same one: it holds the runtime and all interfaces.
+    fn libraries(&self, library: &Library) -> Result<()> {
+        self.copy(&format!("lib/{}", library::SHARED_NAME), &library.shared, 0o755)?;
+        self.copy(&format!("lib/{}", library::ARCHIVE_NAME), &library.archive, 0o644)?;
+        for (interface, filter) in library::INTERFACES.iter().zip(&library.filters) {
+            self.copy(&format!("lib/{}", interface.shared_name), filter, 0o755)?;
+            self.link(&format!("lib/{}.so", interface.name), interface.shared_name)?;
+            self.link(&format!("lib/{}.a", interface.name), library::ARCHIVE_NAME)?;
+        }
+        Ok(())
+    }
+
     /// Copies a file, unless there is a copy that is not older.
     fn copy(&self, path: &str, from: &Path, mode: u32) -> Result<()> {
         let to = self.root.join(path);
@@ -233,14 +235,6 @@ mod tests {
         assert_eq!(staged(Some("/tmp/stage".into()), prefix), Path::new("/tmp/stage/opt/pelago"));
         assert_eq!(staged(Some("".into()), prefix), prefix);
         assert_eq!(staged(None, prefix), prefix);
-    }
-
-    #[test]
-    fn scripts_are_filled_in() {
-        for (path, text, _) in scripts() {
-            assert!(!text.contains("@NAME@") && !text.contains("@VERSION@"), "{path}");
-            assert!(!text.contains("VARIABLE@") && !text.contains("@COMPILER@"), "{path}");
-        }
     }
 
     #[test]

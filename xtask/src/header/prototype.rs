@@ -268,7 +268,8 @@ fn c_words(words: &str, element: Option<&str>) -> Result<(String, bool)> {
     Ok((name.to_owned(), false))
 }
 
-fn pointer(target: &str) -> String {
+/// A pointer to a type.
+pub fn pointer(target: &str) -> String {
     let gap = if target.ends_with('*') { "" } else { " " };
     format!("{}{gap}*", target.trim_end())
 }

@@ -1,10 +1,15 @@
-//! The two forms of the OpenSHMEM library, from the static library that cargo builds and the C files beside
-//! the crate: a shared library that exports exactly the interface, and an archive of one object without other
-//! global symbols.
+//! The C libraries, from the static library that cargo builds and the C files beside the crates: a shared
+//! library that exports exactly the interfaces, an archive of one object without other global symbols, and
+//! a library for each interface that programs are linked with.
 //!
-//! Invariant: the functions of the interface are strong symbols in the shared library: the dynamic linker
+//! Invariant: one shared library holds the runtime and all interfaces, so that a process has one of them
+//! (decision 0052). The library of an interface is a filter of it: it defines the same names, which the
+//! dynamic linker finds in the other library first.
+//!
+//! Invariant: the functions of an interface are strong symbols in the shared library: the dynamic linker
 //! searches libraries in order, so a profiling tool that comes first overrides them. They are weak symbols in
-//! the archive, so that those of a tool replace them. Each has a profiling twin (`p...`), which is strong.
+//! the archive, so that those of a tool replace them. Each has a profiling twin (`p...`, `P...`), which is
+//! strong.
 //!
 //! A `cdylib` is not suitable: it hides the functions of C objects and has no name of its own (SONAME).
 
@@ -16,41 +21,65 @@ use anyhow::{Context, Result, ensure};
 
 use super::{header, root};
 
-/// The file name and SONAME of the shared library.
-pub const SHARED_NAME: &str = "libpelago_shmem.so.1";
+/// The file name and SONAME of the shared library with the runtime and all interfaces.
+pub const SHARED_NAME: &str = "libpelago.so.0";
+/// The archive of the same.
+pub const ARCHIVE_NAME: &str = "libpelago.a";
+
+/// An interface: the name of its library without a version, and its SONAME.
+#[derive(Clone, Copy)]
+pub struct Interface {
+    pub name: &'static str,
+    pub shared_name: &'static str,
+}
+
+/// The interfaces, in the order of [`symbols_by_interface`].
+pub const INTERFACES: [Interface; 2] = [
+    Interface { name: "libpelago_shmem", shared_name: "libpelago_shmem.so.1" },
+    Interface { name: "libmpi_abi", shared_name: "libmpi_abi.so.1" },
+];
+
+/// The functions of each interface, sorted.
+fn symbols_by_interface() -> Result<[Vec<String>; 2]> {
+    Ok([header::symbols()?, header::mpi::symbols()?])
+}
 
 /// The flags for the C files, for both forms.
 const C_FLAGS: [&str; 8] =
     ["-std=c11", "-O2", "-fPIC", "-fexceptions", "-ffunction-sections", "-Wall", "-Wextra", "-Werror"];
 /// System libraries that Rust's standard library needs.
 const SYSTEM_LIBRARIES: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
+/// The start of the source of a filter.
+const FILTER: &str = include_str!("filter.c.in");
 /// Sections that only Rust's own linking reads; the LLVM plugin of `ar` and `nm` fails on them.
 const REMOVED_SECTIONS: [&str; 2] = [".llvmbc", ".llvmcmd"];
 
-/// The paths of the linked library.
+/// The paths of the linked libraries.
 pub struct Library {
     pub shared: PathBuf,
     pub archive: PathBuf,
+    /// Those of the interfaces.
+    pub filters: [PathBuf; 2],
 }
 
 impl Library {
-    /// Links both forms, unless they are newer than their inputs.
+    /// Links all forms, unless they are newer than their inputs.
     pub fn link(built: &Path) -> Result<Library> {
-        let folder = built.join("shmem-install");
+        let folder = built.join("library-install");
         let include = write_headers(&folder)?;
-        let symbols = header::symbols()?;
+        let by_interface = symbols_by_interface()?;
+        let symbols = by_interface.concat();
         let exports = folder.join("exports.map");
         write_if_changed(&exports, &version_script(&symbols))?;
         let lists = [folder.join("global"), folder.join("weak")];
         write_if_changed(&lists[0], &lines(symbols.iter()))?;
-        write_if_changed(
-            &lists[1],
-            &lines(symbols.iter().filter(|name| symbols.contains(&format!("p{name}")))),
-        )?;
+        write_if_changed(&lists[1], &lines(symbols.iter().filter(|name| has_twin(&symbols, name))))?;
 
-        let rust = built.join("libpelago_shmem.a");
+        let rust = built.join("libpelago.a");
         let objects = compile(&folder, &include)?;
-        let library = Library { shared: folder.join(SHARED_NAME), archive: folder.join("libpelago_shmem.a") };
+        let filters = INTERFACES.map(|interface| folder.join(interface.shared_name));
+        let library =
+            Library { shared: folder.join(SHARED_NAME), archive: folder.join(ARCHIVE_NAME), filters };
         let mut inputs: Vec<&Path> = objects.iter().map(PathBuf::as_path).collect();
         inputs.extend([rust.as_path(), exports.as_path()]);
         if !is_fresh(&library.shared, &inputs) {
@@ -60,8 +89,31 @@ impl Library {
         if !is_fresh(&library.archive, &inputs) {
             link_archive(&library.archive, &rust, &objects, &lists, &symbols)?;
         }
+        for (filter, (interface, symbols)) in library.filters.iter().zip(INTERFACES.iter().zip(&by_interface))
+        {
+            let source = folder.join(interface.name).with_extension("c");
+            write_if_changed(&source, &stubs(interface, symbols))?;
+            if !is_fresh(filter, &[&source]) {
+                link_filter(filter, &source, &library.shared)?;
+            }
+        }
         Ok(library)
     }
+}
+
+/// Whether a function has a name for tools as well.
+fn has_twin(symbols: &[String], name: &str) -> bool {
+    ["p", "P"].iter().any(|prefix| symbols.contains(&format!("{prefix}{name}")))
+}
+
+/// The source of a filter: its names are those of one function, which never runs where the dynamic linker
+/// knows filters.
+fn stubs(interface: &Interface, symbols: &[String]) -> String {
+    let mut text = FILTER.replace("@NAME@", interface.shared_name).replace("@FILTEE@", SHARED_NAME);
+    for name in symbols {
+        text += &format!("void {name}(void) __attribute__((alias(\"unfiltered\")));\n");
+    }
+    text
 }
 
 /// Whether a file exists and is not older than any of its inputs.
@@ -75,19 +127,20 @@ pub fn is_fresh(file: &Path, inputs: &[&Path]) -> bool {
 pub fn write_headers(folder: &Path) -> Result<PathBuf> {
     let include = folder.join("include");
     fs::create_dir_all(include.join("mpp")).with_context(|| format!("cannot make {}", include.display()))?;
-    for (path, text) in header::files()? {
+    for (path, text) in header::all_files()? {
         write_if_changed(&include.join(path), &text)?;
     }
     Ok(include)
 }
 
-/// Every C file of the crate.
+/// Every C file of the crates of interfaces.
 pub fn c_files() -> Result<Vec<PathBuf>> {
-    let source = root().join("shmem");
     let mut files = Vec::new();
-    for entry in fs::read_dir(&source).with_context(|| format!("cannot read {}", source.display()))? {
-        let path = entry?.path();
-        files.extend(path.extension().is_some_and(|extension| extension == "c").then_some(path));
+    for source in ["shmem", "mpi"].map(|name| root().join(name)) {
+        for entry in fs::read_dir(&source).with_context(|| format!("cannot read {}", source.display()))? {
+            let path = entry?.path();
+            files.extend(path.extension().is_some_and(|extension| extension == "c").then_some(path));
+        }
     }
     files.sort();
     Ok(files)
@@ -95,11 +148,11 @@ pub fn c_files() -> Result<Vec<PathBuf>> {
 
 fn compile(folder: &Path, include: &Path) -> Result<Vec<PathBuf>> {
     let files = c_files()?;
-    let headers = [include.join("shmem.h"), include.join("pshmem.h")];
+    let headers = ["shmem.h", "pshmem.h", "mpi.h"].map(|name| include.join(name));
     let mut objects = Vec::new();
     for file in files {
         let object = folder.join(file.file_name().unwrap_or_default()).with_extension("o");
-        if !is_fresh(&object, &[&file, &headers[0], &headers[1]]) {
+        if !is_fresh(&object, &[&file, &headers[0], &headers[1], &headers[2]]) {
             let mut command = compiler();
             command.args(C_FLAGS).arg("-I").arg(include).arg("-c").arg(&file).arg("-o").arg(&object);
             run("compiling", &file, &mut command)?;
@@ -119,7 +172,18 @@ fn link_shared(shared: &Path, rust: &Path, objects: &[PathBuf], exports: &Path) 
     run("linking", shared, &mut command)
 }
 
-/// Links everything that the interface needs into one object, whose only global symbols are the interface.
+/// Links the library of an interface.
+fn link_filter(filter: &Path, source: &Path, shared: &Path) -> Result<()> {
+    let name = filter.file_name().unwrap_or_default().to_string_lossy();
+    let mut command = compiler();
+    command.args(["-O1", "-fPIC", "-Wall", "-Wextra", "-shared", "-o"]).arg(filter).arg(source);
+    command.args([format!("-Wl,-soname,{name}"), format!("-Wl,--filter={SHARED_NAME}")]);
+    // Needed as well, for tools that know no filters.
+    command.args(["-Wl,--no-as-needed", "-Wl,--enable-new-dtags", "-Wl,-rpath,$ORIGIN"]).arg(shared);
+    run("linking", filter, &mut command)
+}
+
+/// Links everything that the interfaces need into one object, whose only global symbols are the interface.
 fn link_archive(
     archive: &Path,
     rust: &Path,
@@ -188,6 +252,15 @@ mod tests {
     fn the_version_script_exports_the_list_and_nothing_else() {
         let script = version_script(&["pshmem_a".to_owned(), "shmem_a".to_owned()]);
         assert_eq!(script, "{\nglobal:\n  pshmem_a;\n  shmem_a;\nlocal:\n  *;\n};\n");
+    }
+
+    #[test]
+    fn functions_of_both_interfaces_have_twins() {
+        let symbols = ["MPI_Init", "PMPI_Init", "pshmem_init", "shmem_init", "shmemx_x"].map(str::to_owned);
+        let with: Vec<_> = symbols.iter().filter(|name| has_twin(&symbols, name)).collect();
+        assert_eq!(with, ["MPI_Init", "shmem_init"]);
+        let text = stubs(&INTERFACES[1], &symbols);
+        assert!(text.contains("void MPI_Init(void) __attribute__((alias(\"unfiltered\")));\n"), "{text}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Compiles and links OpenSHMEM programs in @LANGUAGE@: runs the compiler with what Pelago's library needs.
+# Compiles and links @INTERFACE@ programs in @LANGUAGE@: runs the compiler with what Pelago's library needs.
 # The compiler is that of @OWN_VARIABLE@, or of @VARIABLE@, or @COMPILER@.
 set -u
 
@@ -7,12 +7,13 @@ usage() {
     cat <<'END'
 Usage: @NAME@ [--show] [--static] ARGUMENTS OF THE COMPILER
 
-Compiles and links OpenSHMEM programs in @LANGUAGE@.
+Compiles and links @INTERFACE@ programs in @LANGUAGE@.
 
   --show     print the command that would run (also -show, --showme)
   --static   put the library into the program, instead of loading it at run time
   --help     print this
 
+--showme:WHAT prints a part of the command: command, compile, link, incdirs, libdirs or libs.
 The compiler is @COMPILER@, or what @OWN_VARIABLE@ or @VARIABLE@ names.
 END
 }
@@ -23,11 +24,24 @@ compiler=${@OWN_VARIABLE@:-${@VARIABLE@:-@COMPILER@}}
 # A build that was told to compile with this program says so in its environment as well.
 first=${compiler%% *}
 case ${first##*/} in
-    oshcc | oshc++ | oshcxx | oshCC) compiler=@COMPILER@ ;;
+    oshcc | oshc++ | oshcxx | oshCC | mpicc | mpicxx | mpic++ | mpiCC) compiler=@COMPILER@ ;;
 esac
-# And it may be behind another one, as in `ccache oshcc`.
+# And it may be behind another one, as in `ccache @NAME@`.
 [ -z "${PELAGO_WRAPPER-}" ] || compiler=@COMPILER@
 export PELAGO_WRAPPER=1
+
+# The words that the wrapper adds, for build systems that ask for them.
+part() {
+    case $1 in
+        command) echo "$compiler" ;;
+        compile) echo "-I$prefix/include" ;;
+        link) echo "-L$prefix/lib -Wl,-rpath,$prefix/lib -l@LIBRARY@" ;;
+        incdirs) echo "$prefix/include" ;;
+        libdirs) echo "$prefix/lib" ;;
+        libs) echo "@LIBRARY@" ;;
+        *) echo "@NAME@: --showme knows command, compile, link, incdirs, libdirs and libs, not $1" >&2; exit 2 ;;
+    esac
+}
 
 show=no static=no links=yes inputs=no count=$#
 while [ "$count" -gt 0 ]; do
@@ -37,6 +51,7 @@ while [ "$count" -gt 0 ]; do
     case $argument in
         --help) usage; exit 0 ;;
         --show | -show | --showme | -showme) show=yes; continue ;;
+        --showme:* | -showme:*) part "${argument#*:}"; exit 0 ;;
         --static) static=yes; continue ;;
         -static | -static-pie) static=yes ;;
         -c | -E | -S | -M | -MM | -fsyntax-only) links=no ;;
@@ -50,9 +65,9 @@ if [ $inputs = yes ] || [ $show = yes ]; then
     if [ $links = no ]; then
         set -- "-I$prefix/include" "$@"
     elif [ $static = yes ]; then
-        set -- "-I$prefix/include" "$@" "-Wl,$prefix/lib/libpelago_shmem.a" -lpthread -ldl -lm
+        set -- "-I$prefix/include" "$@" "-Wl,$prefix/lib/lib@LIBRARY@.a" -lpthread -ldl -lm
     else
-        set -- "-I$prefix/include" "$@" "-L$prefix/lib" "-Wl,-rpath,$prefix/lib" -lpelago_shmem
+        set -- "-I$prefix/include" "$@" "-L$prefix/lib" "-Wl,-rpath,$prefix/lib" -l@LIBRARY@
     fi
 fi
 

@@ -27,12 +27,12 @@ void *__tsan_memset(void *to, int value, size_t bytes) { return memset(to, value
 /// Compiles, links and runs the programs.
 pub fn run(folder: &Path, wraps: &[String], options: &str) -> Result<()> {
     let mut build = super::cargo(folder, wraps);
-    build.args(["build", "--target", TARGET, "-p", "pelago-shmem"]);
+    build.args(["build", "--target", TARGET, "-p", "pelago-library"]);
     succeed("building the library", &mut build)?;
     let mut launcher = workspace::cargo(&["build", "-p", "pelago-cli"]);
     succeed("building the launcher", &mut launcher)?;
     let launcher = metadata()?.target_directory.join("debug/pelago");
-    let library = folder.join(TARGET).join("debug/libpelago_shmem.a");
+    let library = folder.join(TARGET).join("debug/libpelago.a");
     let (include, sources) = (write_headers(folder)?, c_files()?);
     let moves = folder.join("moves.c");
     std::fs::write(&moves, MOVES)?;

@@ -1,0 +1,102 @@
+//! The scripts and the pkg-config files of the installation, from their templates.
+
+const WRAPPER: &str = include_str!("wrapper.sh");
+const LAUNCHER: &str = include_str!("launcher.sh");
+const SHMEM_PC: &str = include_str!("pelago-shmem.pc.in");
+const MPI_PC: &str = include_str!("pelago-mpi.pc.in");
+
+/// Further names of installed files: the link and the file in the same folder.
+pub const LINKS: [(&str, &str); 3] =
+    [("bin/mpic++", "mpicxx"), ("bin/mpirun", "mpiexec"), ("lib/pkgconfig/mpi.pc", "pelago-mpi.pc")];
+
+/// A compiler wrapper.
+struct Wrapper {
+    name: &'static str,
+    language: &'static str,
+    /// The programs that it compiles.
+    interface: &'static str,
+    /// The library, as `-l` names it.
+    library: &'static str,
+    compiler: &'static str,
+    /// The variables that name another compiler: its own, and the usual one.
+    variables: [&'static str; 2],
+}
+
+const WRAPPERS: [Wrapper; 4] = [
+    Wrapper {
+        name: "oshcc",
+        language: "C",
+        interface: "OpenSHMEM",
+        library: "pelago_shmem",
+        compiler: "gcc",
+        variables: ["OSHCC_CC", "CC"],
+    },
+    Wrapper {
+        name: "oshc++",
+        language: "C++",
+        interface: "OpenSHMEM",
+        library: "pelago_shmem",
+        compiler: "g++",
+        variables: ["OSHCXX_CXX", "CXX"],
+    },
+    Wrapper {
+        name: "mpicc",
+        language: "C",
+        interface: "MPI",
+        library: "mpi_abi",
+        compiler: "gcc",
+        variables: ["MPICC_CC", "CC"],
+    },
+    Wrapper {
+        name: "mpicxx",
+        language: "C++",
+        interface: "MPI",
+        library: "mpi_abi",
+        compiler: "g++",
+        variables: ["MPICXX_CXX", "CXX"],
+    },
+];
+
+impl Wrapper {
+    fn text(&self) -> String {
+        let text = WRAPPER.replace("@NAME@", self.name).replace("@LANGUAGE@", self.language);
+        let text = text.replace("@INTERFACE@", self.interface).replace("@LIBRARY@", self.library);
+        let text = text.replace("@COMPILER@", self.compiler);
+        text.replace("@OWN_VARIABLE@", self.variables[0]).replace("@VARIABLE@", self.variables[1])
+    }
+}
+
+/// The scripts and the pkg-config files: path, text, mode.
+pub fn files() -> Vec<(String, String, u32)> {
+    // One version for all packages of the workspace.
+    let version = env!("CARGO_PKG_VERSION");
+    let wrappers = WRAPPERS.iter().map(|wrapper| (format!("bin/{}", wrapper.name), wrapper.text(), 0o755));
+    let launcher = |name: &str, interface: &str| {
+        let text = LAUNCHER.replace("@NAME@", name).replace("@INTERFACE@", interface);
+        (format!("bin/{name}"), text.replace("@VERSION@", version), 0o755)
+    };
+    let pkg_config = |name: &str, text: &str| {
+        (format!("lib/pkgconfig/{name}.pc"), text.replace("@VERSION@", version), 0o644)
+    };
+    let others = [
+        launcher("oshrun", "OpenSHMEM"),
+        launcher("mpiexec", "MPI"),
+        pkg_config("pelago-shmem", SHMEM_PC),
+        pkg_config("pelago-mpi", MPI_PC),
+    ];
+    wrappers.chain(others).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_filled_in() {
+        for (path, text, _) in files() {
+            for mark in ["NAME", "LANGUAGE", "INTERFACE", "LIBRARY", "COMPILER", "VARIABLE", "VERSION"] {
+                assert!(!text.contains(&format!("{mark}@")), "{path} has @{mark}@");
+            }
+        }
+    }
+}
