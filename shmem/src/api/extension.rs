@@ -6,6 +6,8 @@ api! {
     extra plain "wtime": crate::extension::machine::wtime, () -> f64;
     extra plain "nodename": crate::extension::machine::nodename, () -> *mut c_char;
     extra plain "register_gettid": crate::extension::machine::register_gettid, (gettid_fn: ThreadNumber);
+    extra plain "query_interoperability": crate::extension::machine::query_interoperability,
+        (property: c_int) -> c_int;
     extra_both generic(RMA) "_ibput": crate::strided::ibput,
         (dest: *mut T, source: *const T, dst: ptrdiff_t, sst: ptrdiff_t, bsize: size_t, nblocks: size_t,
         pe: c_int);

@@ -106,6 +106,9 @@ pub(crate) const CTX_BOUNCE_BUFFER: c_long = 1 << 3;
 pub(crate) const CTX_SESSION_BATCH: c_long = 1;
 pub(crate) const CTX_SESSION_TOTAL_OPS: c_long = 1;
 
+/// `SHMEMX_PROGRESS_MPI`.
+pub(crate) const PROGRESS_MPI: c_int = 1;
+
 /// Levels of thread support.
 pub(crate) const THREAD_SINGLE: c_int = 0;
 pub(crate) const THREAD_MULTIPLE: c_int = 3;

@@ -1,6 +1,7 @@
-//! The clock, and the name of the node (Sandia OpenSHMEM).
+//! The clock, and the name of the node (Sandia OpenSHMEM); what holds for programs that use MPI as well
+//! (OSSS-UCX).
 
-use crate::base::abi::{ThreadNumber, c_char};
+use crate::base::abi::{PROGRESS_MPI, ThreadNumber, c_char, c_int};
 use crate::base::fault::{Call, fail};
 use pelago::sync::{AtomicUsize, Ordering};
 use std::ffi::{CStr, CString};
@@ -31,4 +32,10 @@ pub(crate) unsafe fn register_gettid(call: Call, gettid_fn: ThreadNumber) {
         Some(function) => THREAD_NUMBER.store(function as usize, Ordering::Relaxed),
         None => fail(call, "gettid_fn is null: give a function that numbers the calling thread"),
     }
+}
+
+/// `shmemx_query_interoperability`: 1 for a property that holds, else 0. May be called at any time. MPI is
+/// on the same runtime: each call that waits makes progress for both interfaces.
+pub(crate) unsafe fn query_interoperability(_call: Call, property: c_int) -> c_int {
+    (property == PROGRESS_MPI).into()
 }

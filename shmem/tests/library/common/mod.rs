@@ -1,5 +1,5 @@
-//! C and C++ programs under test: the library is installed as users have it, programs are compiled by its
-//! `oshcc` and started by its `pelago run`.
+//! C and C++ programs under test: the libraries are installed as users have them, programs are compiled by
+//! their `oshcc` or `mpicc` and started by their `pelago run`. The tests of MPI use this file as well.
 //!
 //! Invariant: whatever test asks first installs, once, under a lock that all test programs share; nothing is
 //! built twice that has not changed. No wait is without bound, and each says what it waited for.
@@ -26,9 +26,9 @@ pub const LIMIT: Duration = Duration::from_secs(180);
 /// The longest wait inside a program for another PE, in seconds, unless the environment says otherwise.
 const WAIT_LIMIT_SECONDS: &str = "30";
 /// The flags for C programs, which compile without a warning.
-const C_FLAGS: [&str; 6] = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-g"];
+pub const C_FLAGS: [&str; 6] = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-g"];
 /// The same for C++.
-const CXX_FLAGS: [&str; 6] = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-O1", "-g"];
+pub const CXX_FLAGS: [&str; 6] = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-O1", "-g"];
 
 /// Settings of a job.
 type Settings = &'static [(&'static str, &'static str)];
@@ -165,13 +165,13 @@ pub fn compiled(wrapper: &str, file: &Path, flags: &[&str]) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     (wrapper, file, flags).hash(&mut hasher);
     let mut inputs = vec![file.to_owned(), prefix.join("bin").join(wrapper)];
-    inputs.extend(["shmem.h", "pshmem.h", "shmemx.h"].map(|name| prefix.join("include").join(name)));
+    inputs.extend(["shmem.h", "pshmem.h", "shmemx.h", "mpi.h"].map(|name| prefix.join("include").join(name)));
     inputs.extend(headers());
     for input in inputs {
         fs::read(&input).unwrap().hash(&mut hasher);
     }
     if flags.iter().any(|flag| flag.contains("static")) {
-        fs::metadata(prefix.join("lib/libpelago_shmem.a")).unwrap().modified().unwrap().hash(&mut hasher);
+        fs::metadata(prefix.join("lib/libpelago.a")).unwrap().modified().unwrap().hash(&mut hasher);
     }
     let programs = folder().join("programs");
     fs::create_dir_all(&programs).unwrap();
@@ -288,7 +288,8 @@ fn read(mut stream: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-fn c_folder() -> PathBuf {
+/// The folder of the C programs of this package's tests.
+pub fn c_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c")
 }
 
@@ -307,7 +308,7 @@ fn headers() -> Vec<PathBuf> {
 }
 
 /// A file with this text, whose name says its contents.
-fn written(text: &str, extension: &str) -> PathBuf {
+pub fn written(text: &str, extension: &str) -> PathBuf {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     let sources = folder().join("sources");

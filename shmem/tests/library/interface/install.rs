@@ -11,20 +11,38 @@ use crate::common::{
 };
 
 /// Every file below the prefix, and its mode.
-const FILES: [(&str, u32); 16] = [
+const FILES: [(&str, u32); 34] = [
+    ("bin/mpic++", 0o755),
+    ("bin/mpicc", 0o755),
+    ("bin/mpicxx", 0o755),
+    ("bin/mpiexec", 0o755),
+    ("bin/mpirun", 0o755),
     ("bin/oshc++", 0o755),
     ("bin/oshcc", 0o755),
     ("bin/oshrun", 0o755),
     ("bin/pelago", 0o755),
+    ("include/mpi.h", 0o644),
     ("include/mpp/shmem.h", 0o644),
     ("include/mpp/shmemx.h", 0o644),
     ("include/pshmem.h", 0o644),
     ("include/shmem.h", 0o644),
     ("include/shmemx.h", 0o644),
+    ("lib/libmpi_abi.a", 0o644),
+    ("lib/libmpi_abi.so", 0o755),
+    ("lib/libmpi_abi.so.1", 0o755),
+    ("lib/libpelago.a", 0o644),
+    ("lib/libpelago.so.0", 0o755),
     ("lib/libpelago_shmem.a", 0o644),
     ("lib/libpelago_shmem.so", 0o755),
     ("lib/libpelago_shmem.so.1", 0o755),
+    ("lib/pkgconfig/mpi.pc", 0o644),
+    ("lib/pkgconfig/pelago-mpi.pc", 0o644),
     ("lib/pkgconfig/pelago-shmem.pc", 0o644),
+    ("share/man/man1/mpic++.1", 0o644),
+    ("share/man/man1/mpicc.1", 0o644),
+    ("share/man/man1/mpicxx.1", 0o644),
+    ("share/man/man1/mpiexec.1", 0o644),
+    ("share/man/man1/mpirun.1", 0o644),
     ("share/man/man1/oshc++.1", 0o644),
     ("share/man/man1/oshcc.1", 0o644),
     ("share/man/man1/oshrun.1", 0o644),
@@ -148,6 +166,8 @@ fn the_prefix_has_these_files_and_no_others() {
     }
     let link = fs::read_link(installed().join("lib/libpelago_shmem.so")).unwrap();
     assert_eq!(link, Path::new("libpelago_shmem.so.1"));
+    let link = fs::read_link(installed().join("lib/libpelago_shmem.a")).unwrap();
+    assert_eq!(link, Path::new("libpelago.a"));
 }
 
 #[test]
@@ -159,22 +179,28 @@ fn a_second_installation_writes_nothing() {
 }
 
 #[test]
-fn the_shared_library_has_its_name_and_needs_only_system_libraries() {
-    let mut command = Command::new("readelf");
-    command.args(["-d", "-W"]).arg(installed().join("lib/libpelago_shmem.so"));
-    let ended = end_of(command);
-    let entries = |tag: &str| -> Vec<String> {
-        let lines = ended.output().lines().filter(|line| line.contains(&format!("({tag})")));
-        lines.filter_map(|line| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned())).collect()
-    };
-    assert_eq!(entries("SONAME"), ["libpelago_shmem.so.1"]);
-    for name in entries("NEEDED") {
-        assert!(
-            ["libc.", "libm.", "libgcc_s.", "ld-linux"].iter().any(|known| name.starts_with(known)),
-            "{name}"
-        );
+fn the_shared_libraries_have_their_names_and_need_only_system_libraries() {
+    let system = ["libc.", "libm.", "libgcc_s.", "ld-linux"];
+    for (name, filtee) in [("libpelago_shmem.so.1", "libpelago.so.0"), ("libpelago.so.0", "")] {
+        let mut command = Command::new("readelf");
+        command.args(["-d", "-W"]).arg(installed().join("lib").join(name));
+        let ended = end_of(command);
+        let entries = |tag: &str| -> Vec<String> {
+            let lines = ended.output().lines().filter(|line| line.contains(&format!("({tag})")));
+            lines.filter_map(|line| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned())).collect()
+        };
+        assert_eq!(entries("SONAME"), [name]);
+        for needed in entries("NEEDED") {
+            let is_known = system.iter().any(|known| needed.starts_with(known)) || needed == filtee;
+            assert!(is_known, "{name} needs {needed}");
+        }
+        let (found, of_filter) = match filtee {
+            "" => (vec![], vec![]),
+            filtee => (vec![filtee.to_owned()], vec!["$ORIGIN".to_owned()]),
+        };
+        assert_eq!(entries("FILTER"), found, "{name}");
+        assert_eq!([entries("RPATH"), entries("RUNPATH")].concat(), of_filter, "{name}");
     }
-    assert!(entries("RUNPATH").is_empty() && entries("RPATH").is_empty());
 }
 
 #[test]

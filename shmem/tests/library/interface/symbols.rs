@@ -36,8 +36,8 @@ fn exported() -> BTreeMap<String, char> {
 
 fn archived() -> BTreeMap<String, char> {
     let mut names = defined(&["-g"], &installed().join("lib/libpelago_shmem.a"));
-    // The heading of the member of the archive.
-    names.retain(|name, _| !name.ends_with(':'));
+    // Neither the heading of the member of the archive, nor MPI, which is in the same one.
+    names.retain(|name, _| !name.ends_with(':') && !name.starts_with("MPI_") && !name.starts_with("PMPI_"));
     names
 }
 
