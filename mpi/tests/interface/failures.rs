@@ -1,0 +1,85 @@
+//! The messages of jobs that fail: they name the PE, the call and the reason.
+
+use super::mpi_program;
+use crate::common::{ROUTES, run_with};
+
+/// A mistake by each argument; rank 0 waits for rank 1 in most of them.
+const PROGRAM: &str = r#"
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    const char *mistake = argc > 1 ? argv[1] : "";
+    if (!strcmp(mistake, "early")) {
+        int rank;
+        return MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    }
+    MPI_Init(&argc, &argv);
+    int rank, numbers[8] = {0};
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!strcmp(mistake, "death")) {
+        if (rank == 1) raise(SIGKILL);
+        MPI_Recv(numbers, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (!strcmp(mistake, "abort")) {
+        if (rank == 1) MPI_Abort(MPI_COMM_WORLD, 7);
+        MPI_Recv(numbers, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (!strcmp(mistake, "truncated")) {
+        if (rank == 1) MPI_Send(numbers, 8, MPI_INT, 0, 5, MPI_COMM_WORLD);
+        else MPI_Recv(numbers, 2, MPI_INT, 1, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else if (!strcmp(mistake, "rank")) {
+        if (rank == 1) MPI_Send(numbers, 1, MPI_INT, 99, 0, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else if (!strcmp(mistake, "count")) {
+        if (rank == 1) MPI_Send(numbers, -3, MPI_INT, 0, 0, MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else if (!strcmp(mistake, "comm")) {
+        if (rank == 1) MPI_Barrier(MPI_COMM_NULL);
+        MPI_Barrier(MPI_COMM_WORLD);
+    } else if (!strcmp(mistake, "twice")) {
+        MPI_Init(&argc, &argv);
+    } else if (!strcmp(mistake, "exit")) {
+        if (rank == 1) exit(3);
+        MPI_Recv(numbers, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (!strcmp(mistake, "forgotten")) {
+        return 0;
+    }
+    MPI_Finalize();
+    if (!strcmp(mistake, "late"))
+        return MPI_Barrier(MPI_COMM_WORLD);
+    return 0;
+}
+"#;
+
+/// The exit status of a job whose PE calls `MPI_Abort`, or whose error is fatal, is that of the error.
+#[test]
+fn mistakes_end_the_job_in_words() {
+    let program = mpi_program(PROGRAM, &[]);
+    // The exit status of a fatal error is its class (MPI 5.0, 20.1).
+    let cases: [(&str, i32, &[&str]); 10] = [
+        ("death", 137, &["PE 1", "signal 9"]),
+        ("abort", 7, &["PE 1", "MPI_Abort", "7"]),
+        ("truncated", 15, &["PE 0: MPI_Recv", "rank 1", "tag 5", "2 elements"]),
+        ("rank", 6, &["PE 1: MPI_Send", "99"]),
+        ("count", 2, &["PE 1: MPI_Send", "-3"]),
+        ("comm", 5, &["PE 1: MPI_Barrier", "MPI_COMM_NULL"]),
+        ("twice", 16, &["MPI_Init", "second time"]),
+        ("exit", 3, &["PE 1", "3"]),
+        ("early", 16, &["MPI_Comm_rank", "before MPI_Init"]),
+        ("late", 16, &["MPI_Barrier", "after MPI_Finalize"]),
+    ];
+    for variables in ROUTES {
+        for (mistake, status, words) in cases {
+            run_with(&program, &[mistake], 2, variables).assert_refused(status, words);
+        }
+    }
+}
+
+#[test]
+fn a_process_that_exits_without_mpi_finalize_is_reported() {
+    let ended = run_with(&mpi_program(PROGRAM, &[]), &["forgotten"], 2, &[]);
+    assert!(ended.status != 0 && ended.stderr.contains("PE"), "{}: {}", ended.line, ended.stderr);
+}

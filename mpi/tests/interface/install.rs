@@ -1,0 +1,134 @@
+//! The installed wrappers and launchers, as users find them. Those of OpenSHMEM, from the same templates, are
+//! tested in `shmem/tests/library/interface/install.rs`.
+
+use super::{mpi_program, mpi_program_cxx};
+use crate::common::{Ended, end_of, folder, installed, run};
+use std::process::Command;
+
+fn tool(name: &str) -> Command {
+    Command::new(installed().join("bin").join(name))
+}
+
+fn said_by(name: &str, arguments: &[&str]) -> Ended {
+    let mut command = tool(name);
+    command.args(arguments).env_remove("CC").env_remove("CXX");
+    end_of(command)
+}
+
+/// Prints the number of PEs, a variable and an argument.
+const HELLO: &str = r#"
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank, size;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const char *colour = getenv("COLOUR");
+    if (rank == 0)
+        printf("%d %s %s\n", size, colour ? colour : "-", argc > 1 ? argv[1] : "-");
+    MPI_Finalize();
+    return 0;
+}
+"#;
+
+#[test]
+fn what_the_wrappers_would_run() {
+    let prefix = installed().to_str().unwrap();
+    let link = format!("-L{prefix}/lib -Wl,-rpath,{prefix}/lib -lmpi_abi");
+    for option in ["-show", "--show", "--showme", "-showme"] {
+        assert_eq!(
+            said_by("mpicc", &[option, "a.c"]).output(),
+            format!("gcc -I{prefix}/include a.c {link}\n")
+        );
+    }
+    assert_eq!(said_by("mpicc", &["-show"]).output(), format!("gcc -I{prefix}/include {link}\n"));
+    assert_eq!(
+        said_by("mpic++", &["-show", "-c", "a.cc"]).output(),
+        format!("g++ -I{prefix}/include -c a.cc\n")
+    );
+    for (part, expected) in [
+        ("command", "gcc".to_owned()),
+        ("compile", format!("-I{prefix}/include")),
+        ("link", link),
+        ("incdirs", format!("{prefix}/include")),
+        ("libdirs", format!("{prefix}/lib")),
+        ("libs", "mpi_abi".to_owned()),
+    ] {
+        assert_eq!(said_by("mpicc", &[&format!("-showme:{part}")]).output(), expected + "\n");
+    }
+    said_by("mpicc", &["--showme:colour"]).assert_refused(2, &["--showme knows command, compile"]);
+    let mut command = tool("mpicc");
+    command.args(["-show", "-c", "a.c"]).env("MPICC_CC", "clang -O3").env("CC", "mpicc");
+    assert!(end_of(command).output().starts_with("clang -O3 -I"));
+}
+
+#[test]
+fn programs_in_cxx_and_with_the_archive() {
+    for flags in [&[][..], &["--static"]] {
+        assert_eq!(run(&mpi_program(HELLO, flags), 2, &[]).output(), "2 - -\n");
+        assert_eq!(run(&mpi_program_cxx(HELLO, flags), 2, &[]).output(), "2 - -\n");
+    }
+}
+
+#[test]
+fn mpiexec_takes_what_other_launchers_take() {
+    let program = mpi_program(HELLO, &[]);
+    let path = program.to_str().unwrap();
+    // In place of ssh: the host is left out, and the command runs here.
+    let agent = folder().join("agent.sh");
+    std::fs::write(&agent, "shift\nexec sh -c \"$*\"\n").unwrap();
+    let agent = format!("sh {}", agent.display());
+    let cases: [(&[&str], &str); 11] = [
+        (&["-n", "2", path], "2 - -\n"),
+        (&["-np", "3", path, "-np"], "3 - -np\n"),
+        (&["-n", "1", path, ":", "-np", "2", path], "3 - -\n"),
+        (&["-x", "COLOUR=light blue", "-np", "1", path], "1 light blue -\n"),
+        (&["-genv", "COLOUR", "red", "-n", "1", path, "x y"], "1 red x y\n"),
+        (&["-n", "2", "-env", "COLOUR", "blue", path], "2 blue -\n"),
+        (&["--bind-to", "none", "-n", "2", path], "2 - -\n"),
+        (&["--bind-to", "core", "-n", "1", path], "1 - -\n"),
+        (&["-host", "localhost:2", "--launch-agent", &agent, path], "2 - -\n"),
+        (&["--oversubscribe", "-c", "2", path], "2 - -\n"),
+        (&["-l", "-n", "1", path], "[0] 1 - -\n"),
+    ];
+    for (arguments, expected) in cases {
+        for launcher in ["mpiexec", "mpirun"] {
+            let said = said_by(launcher, arguments);
+            assert_eq!(said.output(), expected, "{arguments:?}");
+        }
+    }
+    for option in ["-v", "--version"] {
+        let version = format!("mpiexec (Pelago) {}\n", env!("CARGO_PKG_VERSION"));
+        assert_eq!(said_by("mpiexec", &[option]).output(), version);
+    }
+    assert!(said_by("mpirun", &["--help"]).output().starts_with("Usage: mpiexec"));
+    said_by("mpiexec", &["-np"]).assert_refused(2, &["-np lacks its value"]);
+    said_by("mpiexec", &["-env", "COLOUR"]).assert_refused(2, &["-env lacks its value"]);
+    said_by("mpiexec", &["--bind-to", "moon", path]).assert_refused(2, &["not moon"]);
+}
+
+#[test]
+fn the_pkg_config_file_finds_its_own_prefix() {
+    for name in ["pelago-mpi", "mpi"] {
+        let path = installed().join("lib/pkgconfig").join(name).with_extension("pc");
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.starts_with("prefix=${pcfiledir}/../..\n"), "{text}");
+        for words in ["Cflags: -I${includedir}\n", "-lmpi_abi\n", "Libs.private: -lpthread -ldl -lm\n"] {
+            assert!(text.contains(words), "{words}");
+        }
+    }
+}
+
+#[test]
+fn the_manual_pages_name_what_they_are_of() {
+    for name in ["mpicc", "mpicxx", "mpic++", "mpiexec", "mpirun"] {
+        let page = installed().join("share/man/man1").join(format!("{name}.1"));
+        let text = std::fs::read_to_string(page).unwrap();
+        let heading = text.split(".SH NAME\n").nth(1).unwrap().lines().next().unwrap().to_owned();
+        assert!(text.starts_with(".TH ") && heading.contains(name), "{name}: {heading}");
+    }
+}
