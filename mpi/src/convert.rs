@@ -99,12 +99,6 @@ impl IntegerOut {
             }
         }
     }
-
-    /// The place `positions` numbers further on.
-    pub fn at(&self, positions: usize) -> IntegerOut {
-        let size = if self.is_wide { size_of::<i64>() } else { size_of::<c_int>() };
-        IntegerOut { place: self.place.wrapping_byte_add(positions * size), is_wide: self.is_wide }
-    }
 }
 
 impl From<*mut MPI_Count> for IntegerOut {

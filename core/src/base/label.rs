@@ -15,18 +15,20 @@ thread_local! {
     static COMPARED: RefCell<Option<Words>> = const { RefCell::new(None) };
 }
 
-/// Each returns the name of the function of another interface that the calling thread executes.
-static NAMES: [OnceLock<fn() -> Option<&'static str>>; N_INTERFACES] =
-    [const { OnceLock::new() }; N_INTERFACES];
+/// Returns the name of the function of another interface that the calling thread executes.
+type CallName = fn() -> Option<&'static str>;
+
+/// One for each interface.
+static NAMES: [OnceLock<CallName>; N_INTERFACES] = [const { OnceLock::new() }; N_INTERFACES];
 
 /// The number of interfaces that a process may have.
 const N_INTERFACES: usize = 2;
 
 /// Adds a function that returns the name of the function of another interface that a thread executes. A
 /// second world of the process may set it again.
-pub fn name_calls_by(names: fn() -> Option<&'static str>) {
+pub fn name_calls_by(names: CallName) {
     for place in &NAMES {
-        let is_there = |there: &fn() -> Option<&'static str>| std::ptr::fn_addr_eq(*there, names);
+        let is_there = |there: &CallName| std::ptr::fn_addr_eq(*there, names);
         if place.set(names).is_ok() || place.get().is_some_and(is_there) {
             return;
         }

@@ -59,11 +59,6 @@ impl Hints {
         Ok(())
     }
 
-    /// The value that the object was given.
-    pub fn get(&self, key: &str) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(key)
-    }
-
     /// Sets a value that the library has chosen.
     pub fn put(&self, key: &str, value: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).put(key, value);
