@@ -18,7 +18,7 @@ use crate::coll::reduction::Combiner;
 use crate::coll::schedule::{Buffer, Place, Rank, Remote, Schedule, Slot, Step};
 use crate::coll::select::{Laws, Preferences};
 use crate::coll::shape::{Blocks, Operation, Shape};
-use pelago_schedule::table::{Fold, algorithms};
+use pelago_schedule::table::Algorithm;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -101,6 +101,11 @@ pub(super) enum Work {
     Local(Step),
 }
 
+/// Whether some rank of an algorithm gets, which messages cannot do. All members must know it of all.
+fn gets(algorithm: &Algorithm) -> bool {
+    algorithm.operation == Operation::AllGather && algorithm.name == "hierarchical"
+}
+
 /// The plan of one rank.
 #[derive(Default)]
 pub(super) struct Plan {
@@ -114,7 +119,7 @@ pub(super) struct Plan {
     /// must be copied then.
     overlap: OnceLock<(isize, bool)>,
     /// Memory of an operation that is over.
-    spare: Mutex<Option<Box<Workspace>>>,
+    spare: Mutex<Option<Workspace>>,
 }
 
 impl Plan {
@@ -126,19 +131,12 @@ impl Plan {
         laws: Option<Laws>,
     ) -> Option<Plan> {
         let mine = call.shape(group, group.me);
-        let choice = preferences.choose(&mine, laws)?;
+        let mut choice = preferences.choose(&mine, laws)?;
+        if gets(choice.algorithm) {
+            choice = Preferences::default().choose(&mine, laws)?;
+        }
         let write = |rank| choice.schedule(&call.shape(group, rank), UNLIMITED_BYTES);
-        let plan = Plan::of_schedule(group, &write, call.in_place).or_else(|| {
-            // The algorithm gets, which messages cannot do. No algorithm that combines does.
-            let others = algorithms().filter(|other| {
-                let is_other = other.operation == call.operation && other.fold == Fold::None;
-                is_other && (other.restriction)(&mine).is_none()
-            });
-            others.into_iter().find_map(|other| {
-                let write = |rank| other.schedule(&call.shape(group, rank), UNLIMITED_BYTES);
-                Plan::of_schedule(group, &write, call.in_place)
-            })
-        })?;
+        let plan = Plan::of_schedule(group, &write, call.in_place)?;
         let (source_bytes, target_bytes) = (mine.source_bytes(), mine.target_bytes());
         Some(Plan { source_bytes, target_bytes, ..plan })
     }
@@ -208,12 +206,12 @@ impl Plan {
 
     /// Memory for an operation.
     pub(super) fn workspace(&self) -> Workspace {
-        locked(&self.spare).take().map_or_else(Workspace::default, |spare| *spare)
+        locked(&self.spare).take().unwrap_or_default()
     }
 
     /// Keeps the memory of an operation that is over for the next one.
     pub(super) fn keep(&self, workspace: Workspace) {
-        *locked(&self.spare) = Some(Box::new(workspace));
+        *locked(&self.spare) = Some(workspace);
     }
 }
 

@@ -40,20 +40,55 @@ pub enum Task {
     Exchange(&'static str, Arc<Exchange>),
 }
 
+impl Stage {
+    /// The plan of a call; an exchange needs none. `None` if no algorithm can do it.
+    #[track_caller]
+    fn plan(&self, world: &TwoSided) -> Option<Option<Arc<Plan>>> {
+        match &self.task {
+            Task::Exchange(name, _) => {
+                callback::forbid(world, name);
+                Some(None)
+            }
+            Task::Call(call, memory) => {
+                callback::forbid(world, call.operation.name());
+                plan(world, &self.group, call, memory.combiner.as_ref()).map(Some)
+            }
+        }
+    }
+
+    /// The operation, with its number.
+    ///
+    /// # Safety
+    /// As [`MessageCollectives::start_stages`].
+    unsafe fn operation(&self, plan: Option<Arc<Plan>>) -> Operation {
+        match (&self.task, plan) {
+            (Task::Exchange(name, exchange), _) => {
+                Operation::of_exchange(name, &self.group, Arc::clone(exchange))
+            }
+            (Task::Call(call, memory), plan) => {
+                let plan = plan.expect("a call has a plan");
+                // SAFETY: the caller promises what this function requires.
+                unsafe { Operation::of_call(&self.group, call, plan, memory.clone()) }
+            }
+        }
+    }
+}
+
 /// An operation that was started.
 pub struct Pending {
     name: &'static str,
     state: Mutex<State>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "an operation is over soon, and allocated once")]
 enum State {
-    Running(Box<Operation>),
+    Running(Operation),
     Over(Outcome),
 }
 
 impl Pending {
     fn new(operation: Operation) -> Pending {
-        Pending { name: operation.name(), state: Mutex::new(State::Running(Box::new(operation))) }
+        Pending { name: operation.name(), state: Mutex::new(State::Running(operation)) }
     }
 
     /// Goes on as far as is possible now: the outcome, if the operation is over. Makes no other progress.
@@ -167,33 +202,37 @@ impl MessageCollectives {
         Some(Pending::new(whole).wait(world))
     }
 
+    /// The operation of all stages. All plans are made before a stage gets its number, so that none begins if
+    /// one has no plan.
+    ///
     /// # Safety
     /// As [`start_stages`](MessageCollectives::start_stages).
+    #[track_caller]
     unsafe fn chain(&self, world: &TwoSided, stages: &[Stage]) -> Option<Operation> {
-        // All plans are made before an operation gets its number, so that none begins if one has no plan.
-        let plans = stages.iter().map(|stage| match &stage.task {
-            Task::Exchange(..) => Some(None),
-            Task::Call(call, memory) => plan(world, &stage.group, call, memory.combiner.as_ref()).map(Some),
-        });
-        let plans: Vec<Option<Arc<Plan>>> = plans.collect::<Option<_>>()?;
-        let operations: Vec<Operation> = stages
-            .iter()
-            .zip(plans)
-            .map(|(stage, plan)| match (&stage.task, plan) {
-                (Task::Call(call, memory), Some(plan)) => {
-                    callback::forbid(world, call.operation.name());
-                    // SAFETY: the caller promises what this function requires.
-                    unsafe { Operation::of_call(&stage.group, call, plan, memory.clone()) }
-                }
-                (Task::Exchange(name, exchange), _) => {
-                    callback::forbid(world, name);
-                    Operation::of_exchange(name, &stage.group, Arc::clone(exchange))
-                }
-                (Task::Call(..), None) => unreachable!("a call has a plan"),
-            })
-            .collect();
+        let plans: Vec<_> = stages.iter().map(|stage| stage.plan(world)).collect::<Option<_>>()?;
+        // SAFETY: the caller promises what this function requires.
+        let operations = stages.iter().zip(plans).map(|(stage, plan)| unsafe { stage.operation(plan) });
+        let operations: Vec<Operation> = operations.collect();
         let whole = operations.into_iter().rev().reduce(|next, before| before.followed_by(next));
         Some(whole.expect("an operation has a stage"))
+    }
+
+    /// Starts one call. `None` if no algorithm can do it.
+    ///
+    /// # Safety
+    /// As [`run_call`](MessageCollectives::run_call), until the operation is over.
+    #[track_caller]
+    pub unsafe fn start_call(
+        &self,
+        world: &TwoSided,
+        group: &MessageGroup,
+        call: &MessageCall,
+        memory: Memory,
+    ) -> Option<Arc<Pending>> {
+        callback::forbid(world, call.operation.name());
+        let plan = plan(world, group, call, memory.combiner.as_ref())?;
+        // SAFETY: the caller promises what this function requires.
+        Some(self.start(world, unsafe { Operation::of_call(group, call, plan, memory) }))
     }
 
     /// Runs one call. `None` if no algorithm can do it.
@@ -206,16 +245,16 @@ impl MessageCollectives {
         world: &TwoSided,
         group: &MessageGroup,
         call: &MessageCall,
-        memory: Memory,
+        memory: &Memory,
     ) -> Option<Outcome> {
         callback::forbid(world, call.operation.name());
         // SAFETY: the caller promises what this function requires.
-        if unsafe { try_direct(world, self, group, call, &memory) } {
+        if unsafe { try_direct(world, self, group, call, memory) } {
             return Some(Ok(()));
         }
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
         // SAFETY: the caller promises what this function requires.
-        let mut operation = unsafe { Operation::of_call(group, call, plan, memory) };
+        let mut operation = unsafe { Operation::of_call(group, call, plan, memory.clone()) };
         for _ in 0..world.policy.spins() {
             if let Some(outcome) = operation.advance(world) {
                 return Some(outcome);

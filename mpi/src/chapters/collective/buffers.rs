@@ -50,6 +50,12 @@ impl Elements {
     /// Checks the count and the buffer: the length of the data in bytes.
     #[inline]
     pub fn check(&self, mpi: &Mpi) -> Result<usize> {
+        Ok(self.checked(mpi)?.1)
+    }
+
+    /// The same, and the datatype.
+    #[inline]
+    fn checked<'a>(&self, mpi: &'a Mpi) -> Result<(&'a Datatype, usize)> {
         let datatype = mpi.datatype(self.datatype)?;
         let bytes = bytes_of(self.count, datatype)?;
         let buffer = self.buffer;
@@ -64,7 +70,7 @@ impl Elements {
             "the buffer of {} elements is null. Give their address",
             self.count
         );
-        Ok(bytes)
+        Ok((datatype, bytes))
     }
 }
 
@@ -179,8 +185,7 @@ impl Prepared {
     /// # Safety
     /// The buffer has the elements, until the operation is over.
     pub unsafe fn outgoing(&mut self, mpi: &Mpi, elements: Elements) -> Result<(*const u8, usize)> {
-        let bytes = elements.check(mpi)?;
-        let layout = mpi.datatype(elements.datatype)?;
+        let (layout, bytes) = elements.checked(mpi)?;
         match layout.run(elements.count as usize) {
             Some(offset) => Ok((elements.buffer.cast::<u8>().wrapping_offset(offset), bytes)),
             // SAFETY: the caller promises what this function requires.
@@ -213,8 +218,7 @@ impl Prepared {
     /// # Safety
     /// The buffer has room for the elements, until the operation is over.
     pub unsafe fn incoming(&mut self, mpi: &Mpi, elements: Elements) -> Result<(*mut u8, usize)> {
-        let bytes = elements.check(mpi)?;
-        let layout = mpi.datatype(elements.datatype)?;
+        let (layout, bytes) = elements.checked(mpi)?;
         let buffer = elements.buffer.cast::<u8>().cast_mut();
         if let Some(offset) = layout.run(elements.count as usize) {
             return Ok((buffer.wrapping_offset(offset), bytes));
@@ -240,7 +244,7 @@ impl Prepared {
 /// Refuses a buffer that is both source and target.
 pub fn check_apart(source: *const u8, target: *mut u8, bytes: usize) -> Result {
     ensure!(
-        source != target.cast_const() || bytes == 0,
+        source != target.cast_const() || bytes == 0 || source.is_null(),
         MPI_ERR_BUFFER,
         "the data to send lie where the result goes. Use MPI_IN_PLACE, or another buffer"
     );

@@ -72,14 +72,14 @@ impl Prepared {
 
     /// Does the operation.
     #[inline]
-    pub fn run(self, mpi: &Mpi, comm: &Comm) -> Result {
+    pub fn run(&self, mpi: &Mpi, comm: &Comm) -> Result {
         self.pack();
         let all = &mpi.core.message_coll;
         // SAFETY: the memory has the bytes of the calls, and the operation is over at return.
         let outcome: Option<Outcome> = unsafe {
             match &self.work {
                 Work::Nothing => Some(Ok(())),
-                Work::Call(call, memory) => all.run_call(&mpi.core, &comm.members, call, memory.clone()),
+                Work::Call(call, memory) => all.run_call(&mpi.core, &comm.members, call, memory),
                 Work::Stages(stages) => all.run_stages(&mpi.core, stages),
             }
         };
@@ -96,10 +96,7 @@ impl Prepared {
         let pending = unsafe {
             match &self.work {
                 Work::Nothing => return Ok(None),
-                Work::Call(call, memory) => {
-                    let (group, task) = (Arc::clone(&comm.members), Task::Call(call.clone(), memory.clone()));
-                    all.start_stages(&mpi.core, &[Stage { group, task }])
-                }
+                Work::Call(call, memory) => all.start_call(&mpi.core, &comm.members, call, memory.clone()),
                 Work::Stages(stages) => all.start_stages(&mpi.core, stages),
             }
         };

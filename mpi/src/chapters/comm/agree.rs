@@ -126,7 +126,7 @@ pub fn agree(mpi: &Mpi, comm: &Comm, mine: Result<[u64; 2]>) -> Result<Agreed> {
     let (group, memory) = (comm.everyone(|pe| mpi.core.node(pe)), agreement.memory());
     let call = MessageCall::of_bytes(Operation::AllGather, 0, size_of::<Told>());
     // SAFETY: the memory has the bytes of the call, and the operation is over at return.
-    let outcome = unsafe { mpi.core.message_coll.run_call(&mpi.core, group, &call, memory) };
+    let outcome = unsafe { mpi.core.message_coll.run_call(&mpi.core, group, &call, &memory) };
     checked(outcome)?;
     agreement.outcome(comm)
 }
@@ -152,7 +152,7 @@ pub fn exchange_lists(mpi: &Mpi, comm: &Comm, lists: &[Vec<c_int>]) -> Result<Ve
         Memory { source: lengths.as_ptr().cast(), target: theirs.as_mut_ptr().cast(), combiner: None };
     let call = MessageCall::of_bytes(Operation::AllToAll, 0, size_of::<u64>());
     // SAFETY: the memory has the bytes of the call, and the operation is over at return.
-    checked(unsafe { all.run_call(&mpi.core, &comm.members, &call, memory) })?;
+    checked(unsafe { all.run_call(&mpi.core, &comm.members, &call, &memory) })?;
     let data = lists.concat();
     let mut arrived = vec![0 as c_int; theirs.iter().sum::<u64>() as usize];
     let (mut from, mut into): (*const u8, *mut u8) = (data.as_ptr().cast(), arrived.as_mut_ptr().cast());

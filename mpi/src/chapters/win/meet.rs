@@ -12,7 +12,7 @@ use std::ptr::null_mut;
 fn run(mpi: &Mpi, comm: &Comm, call: &MessageCall, source: *const u8, target: *mut u8) -> Result {
     let memory = Memory { source, target, combiner: None };
     // SAFETY: the callers give memory of the sizes of the call, and the operation is over at return.
-    let outcome = unsafe { mpi.core.message_coll.run_call(&mpi.core, &comm.members, call, memory) };
+    let outcome = unsafe { mpi.core.message_coll.run_call(&mpi.core, &comm.members, call, &memory) };
     match outcome {
         Some(Ok(())) => Ok(()),
         Some(Err(_)) => Err(Error::new(
