@@ -60,7 +60,9 @@ int main(int argc, char **argv) {
     OK(MPI_Comm_split_type(comm, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &part));
     EXPECT("a node has no smaller parts", 1, part == MPI_COMM_NULL);
     OK(MPI_Comm_free(&comm));
-    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0, MPI_INFO_NULL, &comm));
+    MPI_Info given;
+    OK(MPI_Info_create(&given));
+    OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_UNGUIDED, 0, given, &comm));
     EXPECT("parts are smaller than the whole", on_node == size, comm == MPI_COMM_NULL);
     if (comm != MPI_COMM_NULL) {
         MPI_Info info;
@@ -69,10 +71,13 @@ int main(int argc, char **argv) {
         EXPECT("the part is the node", on_node, size_of(comm));
         OK(MPI_Comm_get_info(comm, &info));
         OK(MPI_Info_get_string(info, "mpi_hw_resource_type", &length, value, &flag));
+        EXPECT("the hint of the communicator", 1, flag && !strcmp(value, "mpi_shared_memory"));
+        OK(MPI_Info_get_string(given, "mpi_hw_resource_type", &length, value, &flag));
         EXPECT("the type of the resource is told", 1, flag && !strcmp(value, "mpi_shared_memory"));
         OK(MPI_Info_free(&info));
         OK(MPI_Comm_free(&comm));
     }
+    OK(MPI_Info_free(&given));
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_HW_GUIDED, 0, MPI_INFO_NULL, &comm));
     EXPECT("no resource is named", 1, comm == MPI_COMM_NULL);
     guided(MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "mpi_shared_memory", on_node);

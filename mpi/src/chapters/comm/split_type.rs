@@ -49,7 +49,7 @@ fn check_types(agreed: &Agreed) -> Result {
 }
 
 /// `MPI_Comm_split_type`. The unguided division is that into nodes, and gives nothing if all members are on
-/// one, as the parts must be smaller than the whole.
+/// one, as the parts must be smaller than the whole; it tells the resource in the info.
 pub unsafe fn comm_split_type(
     mpi: &Mpi,
     comm: MPI_Comm,
@@ -76,6 +76,9 @@ pub unsafe fn comm_split_type(
         && is_unguided
     {
         part.hints.put(RESOURCE, NODE);
+        if !matches!(info, MPI_INFO_NULL | MPI_INFO_ENV) {
+            info::put(info, RESOURCE, NODE)?;
+        }
     }
     // SAFETY: the caller's pointer is valid for one value, and was not null.
     unsafe { give(part, newcomm) }

@@ -59,6 +59,12 @@ pub fn given(handle: MPI_Info) -> Result<Entries> {
     if handle == MPI_INFO_NULL { Ok(Entries::default()) } else { Ok(find(handle)?.entries()) }
 }
 
+/// Sets a value that a call returns in the program's info object.
+pub fn put(handle: MPI_Info, key: &str, value: &str) -> Result {
+    find_own(handle)?.with(|entries| entries.put(key, value));
+    Ok(())
+}
+
 /// Gives the program a new info object.
 ///
 /// # Safety
