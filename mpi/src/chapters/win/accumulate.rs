@@ -6,7 +6,7 @@ use super::arguments::{Blocks, Buffer, Place, element_of};
 use super::request::{self, Action, Head};
 use super::transfer::Transfer;
 use super::way::{Way, read_process, write_process};
-use super::{Window, find};
+use super::{Window, fast, find};
 use crate::abi::*;
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::{Mpi, output};
@@ -43,6 +43,14 @@ pub unsafe fn accumulate(
     win: MPI_Win,
 ) -> Result {
     let window = find(win)?;
+    let (here, there) = ((origin_count, origin_datatype), (target_count, target_datatype));
+    if op != MPI_NO_OP
+        && let Some(words) = fast::words(window, here, target_rank, target_disp, there, op)
+    {
+        // SAFETY: the caller guarantees the origin.
+        unsafe { words.update(origin_addr.cast(), null_mut()) };
+        return Ok(());
+    }
     check_op(op, false)?;
     let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
     let place =
@@ -93,6 +101,14 @@ pub unsafe fn get_accumulate(
     win: MPI_Win,
 ) -> Result {
     let window = find(win)?;
+    let (here, there) = ((result_count, result_datatype), (target_count, target_datatype));
+    if (op == MPI_NO_OP || (origin_count, origin_datatype) == here)
+        && let Some(words) = fast::words(window, here, target_rank, target_disp, there, op)
+    {
+        // SAFETY: the caller guarantees origin and result.
+        unsafe { words.update(origin_addr.cast(), result_addr.cast()) };
+        return Ok(());
+    }
     check_op(op, true)?;
     let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
     let result = Buffer { start: result_addr, count: result_count, datatype: result_datatype };
@@ -142,6 +158,12 @@ pub unsafe fn fetch_and_op(
     win: MPI_Win,
 ) -> Result {
     let window = find(win)?;
+    let one = (1, datatype);
+    if let Some(words) = fast::words(window, one, target_rank, target_disp, one, op) {
+        // SAFETY: the caller guarantees origin and result.
+        unsafe { words.update(origin_addr.cast(), result_addr.cast()) };
+        return Ok(());
+    }
     check_op(op, true)?;
     let origin = Buffer { start: origin_addr, count: 1, datatype };
     let result = Buffer { start: result_addr, count: 1, datatype };
@@ -200,7 +222,7 @@ unsafe fn execute(
         match window.way(mpi, rank) {
             Way::Direct(base) => {
                 let exclude = || Some(part.peer.exclude(mpi));
-                update.apply((base, part.has_atomics()), blocks, (data, old), exclude);
+                update.apply((base, part.has_atomics), blocks, (data, old), exclude);
             }
             Way::Process { pid, base }
                 if process_update(mpi, window, rank, (pid, base), (update, blocks), (data, old)) => {}
@@ -262,6 +284,14 @@ pub unsafe fn compare_and_swap(
     win: MPI_Win,
 ) -> Result {
     let window = find(win)?;
+    let one = (1, datatype);
+    if let Some(words) = fast::words(window, one, target_rank, target_disp, one, MPI_REPLACE)
+        && words.are_integers()
+    {
+        // SAFETY: the caller guarantees all elements.
+        unsafe { words.swap(origin_addr.cast(), compare_addr.cast(), result_addr.cast()) };
+        return Ok(());
+    }
     window.serve(mpi);
     let update = Update::swap(datatype)?;
     let place = Place { rank: target_rank, disp: target_disp, count: 1, datatype };
@@ -274,7 +304,7 @@ pub unsafe fn compare_and_swap(
     unsafe {
         match window.way(mpi, rank) {
             Way::Direct(base) => {
-                let at = (base.wrapping_add(offset), part.has_atomics());
+                let at = (base.wrapping_add(offset), part.has_atomics);
                 update.swap_at(at, operands, old, || Some(part.peer.exclude(mpi)));
                 return Ok(());
             }

@@ -316,8 +316,11 @@ impl Update {
 }
 
 /// Executes an atomic: the old value.
+///
+/// # Safety
+/// The word lies in memory of a window, aligned.
 #[inline]
-unsafe fn update_word(atomic: &Atomic, word: *mut u8) -> u64 {
+pub unsafe fn update_word(atomic: &Atomic, word: *mut u8) -> u64 {
     macro_rules! direct {
         ($atomic:ty, $plain:ty) => {{
             // SAFETY: the caller promises the word, aligned.
@@ -328,6 +331,12 @@ unsafe fn update_word(atomic: &Atomic, word: *mut u8) -> u64 {
                 AtomicOp::Set => return place.swap(operand, Ordering::AcqRel).into(),
                 AtomicOp::Add if atomic.kind.is_integer() => {
                     return place.fetch_add(operand, Ordering::AcqRel).into();
+                }
+                AtomicOp::CompareSwap => {
+                    let compare = atomic.compare as $plain;
+                    let swapped =
+                        place.compare_exchange(compare, operand, Ordering::AcqRel, Ordering::Acquire);
+                    return swapped.unwrap_or_else(|is| is).into();
                 }
                 AtomicOp::And => return place.fetch_and(operand, Ordering::AcqRel).into(),
                 AtomicOp::Or => return place.fetch_or(operand, Ordering::AcqRel).into(),
@@ -347,8 +356,11 @@ unsafe fn update_word(atomic: &Atomic, word: *mut u8) -> u64 {
 }
 
 /// Reads the low bytes of a word.
+///
+/// # Safety
+/// The place is valid for them.
 #[inline]
-unsafe fn read_word(at: *const u8, bytes: usize) -> u64 {
+pub unsafe fn read_word(at: *const u8, bytes: usize) -> u64 {
     // SAFETY: the caller promises as many bytes.
     unsafe {
         match bytes {
@@ -361,8 +373,11 @@ unsafe fn read_word(at: *const u8, bytes: usize) -> u64 {
 }
 
 /// Writes the low bytes of a word.
+///
+/// # Safety
+/// The place is valid for them.
 #[inline]
-unsafe fn write_word(at: *mut u8, word: u64, bytes: usize) {
+pub unsafe fn write_word(at: *mut u8, word: u64, bytes: usize) {
     // SAFETY: the caller promises as many bytes.
     unsafe {
         match bytes {

@@ -209,6 +209,7 @@ fn part(mpi: &Mpi, (pe, told): (Pe, &Told), own: *mut u8) -> Part {
         bytes: told.bytes,
         disp_unit: told.disp_unit,
         is_open: AtomicBool::new(false),
+        has_atomics: matches!(told.home, Home::Region { .. }),
         pe,
         home: told.home,
         pid,
@@ -238,7 +239,7 @@ fn window(
         (0..parts.len()).any(|rank| rank != me && parts[rank].base.is_null() && parts[rank].pid.is_none());
     let is_asked = gather_words(mpi, &comm, [u64::from(asks)])?.iter().any(|[asks]| *asks != 0);
     let service = is_asked.then(|| {
-        let kind = (is_dynamic, own.has_atomics());
+        let kind = (is_dynamic, own.has_atomics);
         Arc::new(Service::new(comm.context, (made.base, own.bytes), kind, own.peer))
     });
     if let Some(service) = &service {

@@ -1,11 +1,13 @@
-//! The fast path of puts and gets of predefined types on memory that is mapped here.
+//! The fast path of operations with elements of predefined types on memory that is mapped here.
 //!
 //! Invariant: whatever it does not do is left to the general path, which makes all checks.
 
 use super::Window;
+use super::apply::{read_word, update_word, write_word};
 use crate::abi::*;
 use pelago_fabric::copy;
 use pelago_fabric::sync::Ordering;
+use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
 
 /// The first handle of a predefined datatype, and the number of handles.
 const FIRST: usize = 0x200;
@@ -99,5 +101,136 @@ pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
             return copy::store(target.cast::<u64>(), copy::load(source.cast::<u64>()));
         }
         copy::transfer(target, source, bytes);
+    }
+}
+
+/// The kind of the words of predefined datatypes that are numbers.
+static KINDS: [Option<AtomicKind>; NAMED] = {
+    use AtomicKind::*;
+    let mut kinds = [None; NAMED];
+    let all = [
+        (MPI_SIGNED_CHAR, I8),
+        (MPI_UNSIGNED_CHAR, U8),
+        (MPI_INT8_T, I8),
+        (MPI_UINT8_T, U8),
+        (MPI_SHORT, I16),
+        (MPI_UNSIGNED_SHORT, U16),
+        (MPI_INT16_T, I16),
+        (MPI_UINT16_T, U16),
+        (MPI_INT, I32),
+        (MPI_UNSIGNED, U32),
+        (MPI_INT32_T, I32),
+        (MPI_UINT32_T, U32),
+        (MPI_INTEGER, I32),
+        (MPI_LONG, I64),
+        (MPI_UNSIGNED_LONG, U64),
+        (MPI_LONG_LONG, I64),
+        (MPI_UNSIGNED_LONG_LONG, U64),
+        (MPI_INT64_T, I64),
+        (MPI_UINT64_T, U64),
+        (MPI_AINT, I64),
+        (MPI_COUNT, I64),
+        (MPI_OFFSET, I64),
+        (MPI_FLOAT, F32),
+        (MPI_REAL, F32),
+        (MPI_DOUBLE, F64),
+        (MPI_DOUBLE_PRECISION, F64),
+    ];
+    let mut i = 0;
+    while i < all.len() {
+        kinds[all[i].0.0 - FIRST] = Some(all[i].1);
+        i += 1;
+    }
+    kinds
+};
+
+/// Words here that an accumulate works on, and what it does.
+pub struct Words {
+    at: *mut u8,
+    bytes: usize,
+    kind: AtomicKind,
+    op: AtomicOp,
+}
+
+/// The atomic of an operation, if it is defined for words of a kind.
+#[inline]
+fn atomic_of(op: MPI_Op, kind: AtomicKind) -> Option<AtomicOp> {
+    let is_integer = kind.is_integer();
+    let (atomic, is_defined) = match op {
+        MPI_SUM => (AtomicOp::Add, true),
+        MPI_REPLACE => (AtomicOp::Set, true),
+        MPI_NO_OP => (AtomicOp::Fetch, true),
+        MPI_MIN => (AtomicOp::Min, true),
+        MPI_MAX => (AtomicOp::Max, true),
+        MPI_BAND => (AtomicOp::And, is_integer),
+        MPI_BOR => (AtomicOp::Or, is_integer),
+        MPI_BXOR => (AtomicOp::Xor, is_integer),
+        _ => return None,
+    };
+    is_defined.then_some(atomic)
+}
+
+/// The words of an accumulate, if atomics of this processor are right for them.
+#[inline(always)]
+pub fn words(
+    window: &Window,
+    here: (i64, MPI_Datatype),
+    rank: c_int,
+    disp: isize,
+    there: (i64, MPI_Datatype),
+    op: MPI_Op,
+) -> Option<Words> {
+    let (at, bytes) = place(window, here, rank, disp, there)?;
+    let kind = KINDS[here.1.0 - FIRST]?;
+    let op = atomic_of(op, kind)?;
+    let is_right = window.parts[rank as usize].has_atomics
+        && window.service.is_none()
+        && (at as usize).is_multiple_of(kind.bytes());
+    is_right.then_some(Words { at, bytes, kind, op })
+}
+
+impl Words {
+    /// Accumulates, and stores the old values unless `old` is null.
+    ///
+    /// # Safety
+    /// The data, unless nothing is done with them, and `old` have as many elements.
+    #[inline]
+    pub unsafe fn update(&self, data: *const u8, old: *mut u8) {
+        let step = self.kind.bytes();
+        let mut done = 0;
+        while done < self.bytes {
+            // SAFETY: the caller guarantees the elements, and the words lie in the window, aligned.
+            unsafe {
+                let operand = match self.op {
+                    AtomicOp::Fetch => 0,
+                    _ => read_word(data.wrapping_add(done), step),
+                };
+                let atomic = Atomic { kind: self.kind, op: self.op, operand, compare: 0 };
+                let before = update_word(&atomic, self.at.wrapping_add(done));
+                if !old.is_null() {
+                    write_word(old.wrapping_add(done), before, step);
+                }
+            }
+            done += step;
+        }
+    }
+
+    /// Replaces the word if it equals another one, and stores its old value.
+    ///
+    /// # Safety
+    /// All are valid for an element; there is one word.
+    #[inline]
+    pub unsafe fn swap(&self, new: *const u8, compare: *const u8, old: *mut u8) {
+        let bytes = self.kind.bytes();
+        // SAFETY: the caller guarantees the elements, and the word lies in the window, aligned.
+        unsafe {
+            let (operand, compare) = (read_word(new, bytes), read_word(compare, bytes));
+            let atomic = Atomic { kind: self.kind, op: AtomicOp::CompareSwap, operand, compare };
+            write_word(old, update_word(&atomic, self.at), bytes);
+        }
+    }
+
+    pub fn are_integers(&self) -> bool {
+        self.kind.is_integer()
     }
 }

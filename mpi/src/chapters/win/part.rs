@@ -27,6 +27,8 @@ pub struct Part {
     pub disp_unit: usize,
     /// Whether this process has access to it in an epoch of this target alone.
     pub is_open: AtomicBool,
+    /// Whether elements that are words are accumulated by atomics of processors.
+    pub has_atomics: bool,
     /// Its process.
     pub pe: Pe,
     pub home: Home,
@@ -42,11 +44,6 @@ unsafe impl Send for Part {}
 unsafe impl Sync for Part {}
 
 impl Part {
-    /// Whether elements that are words are accumulated by atomics of processors.
-    pub fn has_atomics(&self) -> bool {
-        matches!(self.home, Home::Region { .. })
-    }
-
     /// The offset in bytes of a displacement from the start of the part: an address, of a dynamic window.
     #[inline(always)]
     pub fn offset(&self, disp: isize) -> Option<usize> {
