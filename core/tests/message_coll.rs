@@ -29,7 +29,8 @@ fn passes(n: usize, variables: &[(&str, &str)]) {
     }
 }
 
-/// Settings that have every algorithm of every operation once: the first algorithms, the second ones, and so on.
+/// Settings that have every algorithm of every operation once: the first algorithms, the second ones, and so
+/// on.
 fn choices() -> Vec<String> {
     let of = |operation: Operation| -> Vec<&str> {
         let fitting = algorithms().filter(|algorithm| algorithm.operation == operation);

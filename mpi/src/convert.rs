@@ -176,7 +176,11 @@ macro_rules! user_function {
 
 /// Defines the types of one form: numbers, arrays, and places of results.
 macro_rules! integers {
-    (numbers { $($number:ident = $of:ty,)* } arrays { $($array:ident = $element:ty,)* } results { $($out:ident = $result:ty,)* }) => {
+    (
+        numbers { $($number:ident = $of:ty,)* }
+        arrays { $($array:ident = $element:ty,)* }
+        results { $($out:ident = $result:ty,)* }
+    ) => {
         $(
             #[repr(transparent)]
             #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `call` | returns an error code; its implementation gets the library as its first argument |
 //! | `early` | returns an error code, and may be called before the library is initialised, and afterwards |
-//! | `large`, `large_early` | the same in two forms: the second, whose name ends in `_c`, has larger integers |
+//! | `large`, `large_early` | the same in two forms: that whose name ends in `_c` has larger integers |
 //! | `value` | returns a value; may be called at any time |
 //! | `tool` | of the tools interface: returns an error code, which no error handler gets |
 //! | `tool_early` | the same, also before the tools interface is initialised |
@@ -62,11 +62,16 @@ macro_rules! symbol {
             use crate::convert::$size::*;
             #[unsafe(export_name = $symbol)]
             unsafe extern "C-unwind" fn symbol($($argument: $type),*) -> c_int {
-                let Some(mpi) = crate::chapters::library::get() else { return crate::chapters::error::not_initialized($name) };
+                let Some(mpi) = crate::chapters::library::get() else {
+                    return crate::chapters::error::not_initialized($name);
+                };
                 // SAFETY: the caller of the C function keeps the promises that the standard requires.
                 match unsafe { $body(mpi, $($argument.into()),*) } {
                     Ok(()) => MPI_SUCCESS,
-                    Err(error) => crate::chapters::error::raise($name, error, &[$(crate::chapters::error::Blame::of(&$argument)),*]),
+                    Err(error) => {
+                        use crate::chapters::error;
+                        error::raise($name, error, &[$(error::Blame::of(&$argument)),*])
+                    }
                 }
             }
         };
@@ -80,7 +85,10 @@ macro_rules! symbol {
                 // SAFETY: the caller of the C function keeps the promises that the standard requires.
                 match unsafe { $body($($argument.into()),*) } {
                     Ok(()) => MPI_SUCCESS,
-                    Err(error) => crate::chapters::error::raise($name, error, &[$(crate::chapters::error::Blame::of(&$argument)),*]),
+                    Err(error) => {
+                        use crate::chapters::error;
+                        error::raise($name, error, &[$(error::Blame::of(&$argument)),*])
+                    }
                 }
             }
         };
@@ -89,8 +97,9 @@ macro_rules! symbol {
         const _: () = {
             #[unsafe(export_name = $symbol)]
             unsafe extern "C-unwind" fn symbol($($argument: $type),*) -> c_int {
+                let outcome = crate::chapters::tool::initialized();
                 // SAFETY: the caller of the C function keeps the promises that the standard requires.
-                let outcome = crate::chapters::tool::initialized().and_then(|()| unsafe { $body($($argument),*) });
+                let outcome = outcome.and_then(|()| unsafe { $body($($argument),*) });
                 outcome.err().unwrap_or(MPI_SUCCESS)
             }
         };

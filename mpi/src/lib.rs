@@ -7,11 +7,6 @@
 //! Invariant: nothing here moves data by itself: messages are those of `pelago_core::msg`, collective
 //! operations the schedules of `pelago_core::message_coll`.
 
-#![expect(
-    clippy::missing_safety_doc,
-    reason = "functions of the interface have the conditions of the standard"
-)]
-#![expect(missing_docs, reason = "users see the C interface")]
 #![allow(clippy::too_many_arguments, reason = "the standard has calls with many arguments")]
 
 #[macro_use]

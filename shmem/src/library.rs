@@ -75,7 +75,7 @@ pub(crate) fn open(attached: Attached, thread_level: c_int) -> pelago::Result<()
         binding::own_all_threads(&attached.world);
     }
     // SAFETY: initialisation runs concurrently with no other call.
-    let resting = unsafe { std::mem::replace(&mut *(&raw mut RESTING), null_mut()) };
+    let resting = unsafe { (&raw mut RESTING).replace(null_mut()) };
     let library = match (resting.is_null(), attached.is_new) {
         (false, false) => resting,
         (is_null, _) => {
@@ -142,7 +142,7 @@ pub(crate) fn close() -> pelago::Result<()> {
     unsafe {
         HOT = Hot::CLOSED;
         JOB = Job::NONE;
-        let library = std::mem::replace(&mut *(&raw mut LIBRARY), null_mut());
+        let library = (&raw mut LIBRARY).replace(null_mut());
         match left {
             Some(left) => {
                 destroy(library);

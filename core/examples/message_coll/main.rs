@@ -1,7 +1,8 @@
-//! Runs collective operations on private memory and compares their results with a serial model: `pelago run -n 4
-//! target/debug/examples/message_coll`, with `PELAGO_COLL` to choose algorithms.
+//! Runs collective operations on private memory and compares their results with a serial model: `pelago run
+//! -n 4 target/debug/examples/message_coll`, with `PELAGO_COLL` to choose algorithms.
 //!
-//! Invariant: every operation is done blocking and not, with source and target apart, in place, and overlapping.
+//! Invariant: every operation is done blocking and not, with source and target apart, in place, and
+//! overlapping.
 
 mod model;
 

@@ -4,6 +4,7 @@
 
 #![allow(
     non_camel_case_types,
+    non_snake_case,
     missing_docs,
     reason = "the names are those of the standard, which defines them"
 )]

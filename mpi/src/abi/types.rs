@@ -25,9 +25,9 @@ macro_rules! handles {
 }
 
 handles! {
-    MPI_Comm MPI_Group MPI_Win MPI_File MPI_Session MPI_Message MPI_Info MPI_Errhandler MPI_Request MPI_Datatype
-    MPI_Op MPI_T_enum MPI_T_cvar_handle MPI_T_pvar_handle MPI_T_pvar_session MPI_T_event_registration
-    MPI_T_event_instance
+    MPI_Comm MPI_Group MPI_Win MPI_File MPI_Session MPI_Message MPI_Info MPI_Errhandler MPI_Request
+    MPI_Datatype MPI_Op MPI_T_enum MPI_T_cvar_handle MPI_T_pvar_handle MPI_T_pvar_session
+    MPI_T_event_registration MPI_T_event_instance
 }
 
 /// Defines types of functions. A pointer to one may be a constant that is no function, so that pointers are
@@ -60,12 +60,14 @@ functions! {
     MPI_Grequest_cancel_function = fn(*mut c_void, c_int) -> c_int;
     MPI_Copy_function = fn(MPI_Comm, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
     MPI_Delete_function = fn(MPI_Comm, c_int, *mut c_void, *mut c_void) -> c_int;
-    MPI_Comm_copy_attr_function = fn(MPI_Comm, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+    MPI_Comm_copy_attr_function =
+        fn(MPI_Comm, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
     MPI_Comm_delete_attr_function = fn(MPI_Comm, c_int, *mut c_void, *mut c_void) -> c_int;
     MPI_Type_copy_attr_function =
         fn(MPI_Datatype, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
     MPI_Type_delete_attr_function = fn(MPI_Datatype, c_int, *mut c_void, *mut c_void) -> c_int;
-    MPI_Win_copy_attr_function = fn(MPI_Win, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
+    MPI_Win_copy_attr_function =
+        fn(MPI_Win, c_int, *mut c_void, *mut c_void, *mut c_void, *mut c_int) -> c_int;
     MPI_Win_delete_attr_function = fn(MPI_Win, c_int, *mut c_void, *mut c_void) -> c_int;
     MPI_Datarep_extent_function = fn(MPI_Datatype, *mut MPI_Aint, *mut c_void) -> c_int;
     MPI_Datarep_conversion_function =

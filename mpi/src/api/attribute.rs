@@ -15,7 +15,9 @@ api! {
     call MPI_Comm_get_attr(
         comm: MPI_Comm, comm_keyval: c_int, attribute_val: *mut c_void, flag: *mut c_int,
     ) => crate::chapters::attribute::comm_get_attr;
-    call MPI_Comm_delete_attr(comm: MPI_Comm, comm_keyval: c_int) => crate::chapters::attribute::comm_delete_attr;
+    call MPI_Comm_delete_attr(
+        comm: MPI_Comm, comm_keyval: c_int,
+    ) => crate::chapters::attribute::comm_delete_attr;
     early MPI_Keyval_create(
         copy_fn: *mut MPI_Copy_function, delete_fn: *mut MPI_Delete_function, keyval: *mut c_int,
         extra_state: *mut c_void,

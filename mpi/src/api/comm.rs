@@ -8,8 +8,12 @@ api! {
     call MPI_Comm_test_inter(comm: MPI_Comm, flag: *mut c_int) => crate::chapters::comm::comm_test_inter;
     call MPI_Comm_remote_size(comm: MPI_Comm, size: *mut c_int) => crate::chapters::comm::comm_remote_size;
     call MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) => crate::chapters::comm::comm_group;
-    call MPI_Comm_remote_group(comm: MPI_Comm, group: *mut MPI_Group) => crate::chapters::comm::comm_remote_group;
-    call MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) => crate::chapters::comm::comm_compare;
+    call MPI_Comm_remote_group(
+        comm: MPI_Comm, group: *mut MPI_Group,
+    ) => crate::chapters::comm::comm_remote_group;
+    call MPI_Comm_compare(
+        comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int,
+    ) => crate::chapters::comm::comm_compare;
     call MPI_Comm_set_name(comm: MPI_Comm, comm_name: *const c_char) => crate::chapters::comm::comm_set_name;
     call MPI_Comm_get_name(
         comm: MPI_Comm, comm_name: *mut c_char, resultlen: *mut c_int,

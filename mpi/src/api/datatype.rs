@@ -44,7 +44,9 @@ api! {
     large MPI_Type_create_resized(
         oldtype: MPI_Datatype, lb: Aint, extent: Aint, newtype: *mut MPI_Datatype,
     ) => crate::chapters::datatype::type_create_resized;
-    call MPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) => crate::chapters::datatype::type_dup;
+    call MPI_Type_dup(
+        oldtype: MPI_Datatype, newtype: *mut MPI_Datatype,
+    ) => crate::chapters::datatype::type_dup;
     call MPI_Type_create_f90_real(
         p: c_int, r: c_int, newtype: *mut MPI_Datatype,
     ) => crate::chapters::datatype::type_create_f90_real;
@@ -63,7 +65,9 @@ api! {
     call MPI_Type_commit(datatype: *mut MPI_Datatype) => crate::chapters::datatype::type_commit;
     call MPI_Type_free(datatype: *mut MPI_Datatype) => crate::chapters::datatype::type_free;
     large MPI_Type_size(datatype: MPI_Datatype, size: CountOut) => crate::chapters::datatype::type_size;
-    call MPI_Type_size_x(datatype: MPI_Datatype, size: *mut MPI_Count) => crate::chapters::datatype::type_size;
+    call MPI_Type_size_x(
+        datatype: MPI_Datatype, size: *mut MPI_Count,
+    ) => crate::chapters::datatype::type_size;
     large MPI_Type_get_extent(
         datatype: MPI_Datatype, lb: AintOut, extent: AintOut,
     ) => crate::chapters::datatype::type_get_extent;
@@ -101,7 +105,9 @@ api! {
     call MPI_Type_get_name(
         datatype: MPI_Datatype, type_name: *mut c_char, resultlen: *mut c_int,
     ) => crate::chapters::datatype::type_get_name;
-    call MPI_Get_address(location: *const c_void, address: *mut MPI_Aint) => crate::chapters::datatype::get_address;
+    call MPI_Get_address(
+        location: *const c_void, address: *mut MPI_Aint,
+    ) => crate::chapters::datatype::get_address;
     value MPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint => crate::chapters::datatype::aint_add;
     value MPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint => crate::chapters::datatype::aint_diff;
     large MPI_Get_count(

@@ -24,5 +24,7 @@ api! {
     call MPI_Comm_call_errhandler(
         comm: MPI_Comm, errorcode: c_int,
     ) => crate::chapters::errhandler::comm_call_errhandler;
-    early MPI_Errhandler_free(errhandler: *mut MPI_Errhandler) => crate::chapters::errhandler::errhandler_free;
+    early MPI_Errhandler_free(
+        errhandler: *mut MPI_Errhandler,
+    ) => crate::chapters::errhandler::errhandler_free;
 }

@@ -5,8 +5,12 @@ use crate::abi::*;
 api! {
     value MPI_Comm_toint(comm: MPI_Comm) -> c_int => crate::chapters::integer::comm_toint;
     value MPI_Comm_fromint(comm: c_int) -> MPI_Comm => crate::chapters::integer::comm_fromint;
-    value MPI_Errhandler_toint(errhandler: MPI_Errhandler) -> c_int => crate::chapters::integer::errhandler_toint;
-    value MPI_Errhandler_fromint(errhandler: c_int) -> MPI_Errhandler => crate::chapters::integer::errhandler_fromint;
+    value MPI_Errhandler_toint(
+        errhandler: MPI_Errhandler,
+    ) -> c_int => crate::chapters::integer::errhandler_toint;
+    value MPI_Errhandler_fromint(
+        errhandler: c_int,
+    ) -> MPI_Errhandler => crate::chapters::integer::errhandler_fromint;
     value MPI_File_toint(file: MPI_File) -> c_int => crate::chapters::integer::file_toint;
     value MPI_File_fromint(file: c_int) -> MPI_File => crate::chapters::integer::file_fromint;
     value MPI_Group_toint(group: MPI_Group) -> c_int => crate::chapters::integer::group_toint;

@@ -58,7 +58,9 @@ api! {
         comm: MPI_Comm, buffer_addr: *mut c_void, size: CountOut,
     ) => crate::chapters::p2p::comm_detach_buffer;
     call MPI_Comm_flush_buffer(comm: MPI_Comm) => crate::chapters::p2p::comm_flush_buffer;
-    call MPI_Comm_iflush_buffer(comm: MPI_Comm, request: *mut MPI_Request) => crate::chapters::p2p::comm_iflush_buffer;
+    call MPI_Comm_iflush_buffer(
+        comm: MPI_Comm, request: *mut MPI_Request,
+    ) => crate::chapters::p2p::comm_iflush_buffer;
     large MPI_Recv(
         buf: *mut c_void, count: Count, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm,
         status: *mut MPI_Status,
@@ -89,7 +91,9 @@ api! {
         buf: *mut c_void, count: Count, datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int,
         recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
     ) => crate::chapters::p2p::isendrecv_replace;
-    call MPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) => crate::chapters::p2p::probe;
+    call MPI_Probe(
+        source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
+    ) => crate::chapters::p2p::probe;
     call MPI_Iprobe(
         source: c_int, tag: c_int, comm: MPI_Comm, flag: *mut c_int, status: *mut MPI_Status,
     ) => crate::chapters::p2p::iprobe;
@@ -123,5 +127,7 @@ api! {
     call MPI_Pready_list(
         length: c_int, array_of_partitions: *const c_int, request: MPI_Request,
     ) => crate::chapters::p2p::pready_list;
-    call MPI_Parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) => crate::chapters::p2p::parrived;
+    call MPI_Parrived(
+        request: MPI_Request, partition: c_int, flag: *mut c_int,
+    ) => crate::chapters::p2p::parrived;
 }

@@ -52,19 +52,29 @@ api! {
     call MPI_Grequest_complete(request: MPI_Request) => crate::chapters::generalized::grequest_complete;
     call MPI_Cancel(request: *mut MPI_Request) => crate::chapters::request::cancel;
     call MPI_Start(request: *mut MPI_Request) => crate::chapters::request::start;
-    call MPI_Startall(count: c_int, array_of_requests: *mut MPI_Request) => crate::chapters::request::startall;
-    early MPI_Test_cancelled(status: *const MPI_Status, flag: *mut c_int) => crate::chapters::request::test_cancelled;
+    call MPI_Startall(
+        count: c_int, array_of_requests: *mut MPI_Request,
+    ) => crate::chapters::request::startall;
+    early MPI_Test_cancelled(
+        status: *const MPI_Status, flag: *mut c_int,
+    ) => crate::chapters::request::test_cancelled;
     early MPI_Status_set_cancelled(
         status: *mut MPI_Status, flag: c_int,
     ) => crate::chapters::request::status_set_cancelled;
     early MPI_Status_get_source(
         status: *const MPI_Status, source: *mut c_int,
     ) => crate::chapters::request::status_get_source;
-    early MPI_Status_set_source(status: *mut MPI_Status, source: c_int) => crate::chapters::request::status_set_source;
-    early MPI_Status_get_tag(status: *const MPI_Status, tag: *mut c_int) => crate::chapters::request::status_get_tag;
+    early MPI_Status_set_source(
+        status: *mut MPI_Status, source: c_int,
+    ) => crate::chapters::request::status_set_source;
+    early MPI_Status_get_tag(
+        status: *const MPI_Status, tag: *mut c_int,
+    ) => crate::chapters::request::status_get_tag;
     early MPI_Status_set_tag(status: *mut MPI_Status, tag: c_int) => crate::chapters::request::status_set_tag;
     early MPI_Status_get_error(
         status: *const MPI_Status, error: *mut c_int,
     ) => crate::chapters::request::status_get_error;
-    early MPI_Status_set_error(status: *mut MPI_Status, error: c_int) => crate::chapters::request::status_set_error;
+    early MPI_Status_set_error(
+        status: *mut MPI_Status, error: c_int,
+    ) => crate::chapters::request::status_set_error;
 }

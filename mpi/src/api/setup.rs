@@ -17,7 +17,9 @@ api! {
     early MPI_Get_library_version(
         version: *mut c_char, resultlen: *mut c_int,
     ) => crate::chapters::setup::get_library_version;
-    call MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) => crate::chapters::setup::get_processor_name;
+    call MPI_Get_processor_name(
+        name: *mut c_char, resultlen: *mut c_int,
+    ) => crate::chapters::setup::get_processor_name;
     value MPI_Wtime() -> f64 => crate::chapters::setup::wtime;
     value MPI_Wtick() -> f64 => crate::chapters::setup::wtick;
 }

@@ -27,7 +27,9 @@ api! {
     tool MPI_T_category_get_pvars(
         cat_index: c_int, len: c_int, indices: *mut c_int,
     ) => crate::chapters::tool::t_category_get_pvars;
-    tool MPI_T_cvar_get_index(name: *const c_char, cvar_index: *mut c_int) => crate::chapters::tool::t_cvar_get_index;
+    tool MPI_T_cvar_get_index(
+        name: *const c_char, cvar_index: *mut c_int,
+    ) => crate::chapters::tool::t_cvar_get_index;
     tool MPI_T_cvar_get_info(
         cvar_index: c_int, name: *mut c_char, name_len: *mut c_int, verbosity: *mut c_int,
         datatype: *mut MPI_Datatype, enumtype: *mut MPI_T_enum, desc: *mut c_char, desc_len: *mut c_int,
@@ -39,7 +41,9 @@ api! {
     ) => crate::chapters::tool::t_cvar_handle_alloc;
     tool MPI_T_cvar_handle_free(handle: *mut MPI_T_cvar_handle) => crate::chapters::tool::t_cvar_handle_free;
     tool MPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: *mut c_void) => crate::chapters::tool::t_cvar_read;
-    tool MPI_T_cvar_write(handle: MPI_T_cvar_handle, buf: *const c_void) => crate::chapters::tool::t_cvar_write;
+    tool MPI_T_cvar_write(
+        handle: MPI_T_cvar_handle, buf: *const c_void,
+    ) => crate::chapters::tool::t_cvar_write;
     tool MPI_T_enum_get_info(
         enumtype: MPI_T_enum, num: *mut c_int, name: *mut c_char, name_len: *mut c_int,
     ) => crate::chapters::tool::t_enum_get_info;
@@ -97,7 +101,9 @@ api! {
         dropped_cb_function: *mut MPI_T_event_dropped_cb_function,
     ) => crate::chapters::tool::t_event_set_dropped_handler;
     tool MPI_T_finalize() => crate::chapters::tool::t_finalize;
-    tool_early MPI_T_init_thread(required: c_int, provided: *mut c_int) => crate::chapters::tool::t_init_thread;
+    tool_early MPI_T_init_thread(
+        required: c_int, provided: *mut c_int,
+    ) => crate::chapters::tool::t_init_thread;
     tool MPI_T_pvar_get_index(
         name: *const c_char, var_class: c_int, pvar_index: *mut c_int,
     ) => crate::chapters::tool::t_pvar_get_index;
@@ -124,12 +130,18 @@ api! {
     tool MPI_T_pvar_reset(
         session: MPI_T_pvar_session, handle: MPI_T_pvar_handle,
     ) => crate::chapters::tool::t_pvar_reset;
-    tool MPI_T_pvar_session_create(session: *mut MPI_T_pvar_session) => crate::chapters::tool::t_pvar_session_create;
-    tool MPI_T_pvar_session_free(session: *mut MPI_T_pvar_session) => crate::chapters::tool::t_pvar_session_free;
+    tool MPI_T_pvar_session_create(
+        session: *mut MPI_T_pvar_session,
+    ) => crate::chapters::tool::t_pvar_session_create;
+    tool MPI_T_pvar_session_free(
+        session: *mut MPI_T_pvar_session,
+    ) => crate::chapters::tool::t_pvar_session_free;
     tool MPI_T_pvar_start(
         session: MPI_T_pvar_session, handle: MPI_T_pvar_handle,
     ) => crate::chapters::tool::t_pvar_start;
-    tool MPI_T_pvar_stop(session: MPI_T_pvar_session, handle: MPI_T_pvar_handle) => crate::chapters::tool::t_pvar_stop;
+    tool MPI_T_pvar_stop(
+        session: MPI_T_pvar_session, handle: MPI_T_pvar_handle,
+    ) => crate::chapters::tool::t_pvar_stop;
     tool MPI_T_pvar_write(
         session: MPI_T_pvar_session, handle: MPI_T_pvar_handle, buf: *const c_void,
     ) => crate::chapters::tool::t_pvar_write;

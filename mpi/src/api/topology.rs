@@ -11,7 +11,9 @@ api! {
         comm: MPI_Comm, maxdims: c_int, dims: *mut c_int, periods: *mut c_int, coords: *mut c_int,
     ) => crate::chapters::topology::cart_get;
     call MPI_Cartdim_get(comm: MPI_Comm, ndims: *mut c_int) => crate::chapters::topology::cartdim_get;
-    call MPI_Cart_rank(comm: MPI_Comm, coords: *const c_int, rank: *mut c_int) => crate::chapters::topology::cart_rank;
+    call MPI_Cart_rank(
+        comm: MPI_Comm, coords: *const c_int, rank: *mut c_int,
+    ) => crate::chapters::topology::cart_rank;
     call MPI_Cart_coords(
         comm: MPI_Comm, rank: c_int, maxdims: c_int, coords: *mut c_int,
     ) => crate::chapters::topology::cart_coords;
@@ -24,7 +26,9 @@ api! {
     call MPI_Cart_map(
         comm: MPI_Comm, ndims: c_int, dims: *const c_int, periods: *const c_int, newrank: *mut c_int,
     ) => crate::chapters::topology::cart_map;
-    call MPI_Dims_create(nnodes: c_int, ndims: c_int, dims: *mut c_int) => crate::chapters::topology::dims_create;
+    call MPI_Dims_create(
+        nnodes: c_int, ndims: c_int, dims: *mut c_int,
+    ) => crate::chapters::topology::dims_create;
     call MPI_Graph_create(
         comm_old: MPI_Comm, nnodes: c_int, indx: *const c_int, edges: *const c_int, reorder: c_int,
         comm_graph: *mut MPI_Comm,

@@ -83,10 +83,14 @@ api! {
     call MPI_Win_get_name(
         win: MPI_Win, win_name: *mut c_char, resultlen: *mut c_int,
     ) => crate::chapters::win::win_get_name;
-    call MPI_Win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) => crate::chapters::win::win_lock;
+    call MPI_Win_lock(
+        lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win,
+    ) => crate::chapters::win::win_lock;
     call MPI_Win_lock_all(assert: c_int, win: MPI_Win) => crate::chapters::win::win_lock_all;
     call MPI_Win_post(group: MPI_Group, assert: c_int, win: MPI_Win) => crate::chapters::win::win_post;
-    call MPI_Win_set_errhandler(win: MPI_Win, errhandler: MPI_Errhandler) => crate::chapters::win::win_set_errhandler;
+    call MPI_Win_set_errhandler(
+        win: MPI_Win, errhandler: MPI_Errhandler,
+    ) => crate::chapters::win::win_set_errhandler;
     call MPI_Win_set_name(win: MPI_Win, win_name: *const c_char) => crate::chapters::win::win_set_name;
     large MPI_Win_shared_query(
         win: MPI_Win, rank: c_int, size: *mut MPI_Aint, disp_unit: DispUnitOut, baseptr: *mut c_void,

@@ -1,8 +1,8 @@
-//! The chapters of the standard, and the state that they share: `library` is the state of the process, `error`
-//! and `errhandler` have what happens to errors.
+//! The chapters of the standard, and the state that they share: `library` is the state of the process,
+//! `error` and `errhandler` have what happens to errors.
 //!
-//! Chapters use each other, as those of the standard do: a communicator has attributes, hints, a topology and an
-//! error handler, and each of these calls fails on a communicator.
+//! Chapters use each other, as those of the standard do: a communicator has attributes, hints, a topology and
+//! an error handler, and each of these calls fails on a communicator.
 
 pub mod attribute;
 pub mod collective;

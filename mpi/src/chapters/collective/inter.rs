@@ -38,7 +38,8 @@ impl Role {
                 ensure!(
                     root >= 0 && (root as usize) < n,
                     MPI_ERR_ROOT,
-                    "the root is {root}. Give MPI_ROOT, MPI_PROC_NULL, or one of the {n} ranks of the remote group"
+                    "the root is {root}. Give MPI_ROOT, MPI_PROC_NULL, or one of the {n} ranks of the remote \
+                     group"
                 );
                 Ok(Role::Leaf(root as usize))
             }

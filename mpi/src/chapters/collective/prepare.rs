@@ -168,7 +168,8 @@ fn mismatched(comm: &Comm, SizeMismatch { pe, expected, found }: SizeMismatch) -
     Error::new(
         MPI_ERR_TRUNCATE,
         format!(
-            "{whose} has sent {found} bytes where {expected} were expected. Give the same sizes at all members"
+            "{whose} has sent {found} bytes where {expected} were expected. Give the same sizes at all \
+             members"
         ),
     )
 }

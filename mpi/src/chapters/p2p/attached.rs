@@ -145,8 +145,8 @@ unsafe fn send_buffered(mpi: &Mpi, send: Send) -> Result {
     ensure!(
         is_automatic || used + needs <= size,
         MPI_ERR_BUFFER,
-        "the message needs {needs} bytes of the attached buffer, of whose {size} bytes {used} are in use. Attach a \
-         larger one (MPI_Buffer_attach)"
+        "the message needs {needs} bytes of the attached buffer, of whose {size} bytes {used} are in use. \
+         Attach a larger one (MPI_Buffer_attach)"
     );
     // SAFETY: the caller promises the elements; the copy lives until the message has left.
     unsafe {

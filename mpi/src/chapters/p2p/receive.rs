@@ -21,7 +21,7 @@ pub struct Receive {
     pub comm: MPI_Comm,
 }
 
-/// What a receive looks for; `None` if it is from no process.
+/// The pattern of a receive; `None` if it is from no process.
 #[inline]
 pub fn pattern(comm: &Comm, source: c_int, tag: c_int) -> Result<Option<Envelope>> {
     ensure!(

@@ -113,7 +113,10 @@ macro_rules! modes {
             comm: MPI_Comm, request: *mut MPI_Request,
         ) -> Result {
             // SAFETY: the program keeps the conditions that the standard has for this call.
-            unsafe { Send { buffer, count, datatype, dest, tag, comm, mode: Mode::$mode }.start_request(mpi, request) }
+            unsafe {
+                Send { buffer, count, datatype, dest, tag, comm, mode: Mode::$mode }
+                    .start_request(mpi, request)
+            }
         }
 
         pub unsafe fn $init(
@@ -121,7 +124,10 @@ macro_rules! modes {
             comm: MPI_Comm, request: *mut MPI_Request,
         ) -> Result {
             // SAFETY: the program keeps the conditions that the standard has for this call.
-            unsafe { Send { buffer, count, datatype, dest, tag, comm, mode: Mode::$mode }.make_persistent(mpi, request) }
+            unsafe {
+                Send { buffer, count, datatype, dest, tag, comm, mode: Mode::$mode }
+                    .make_persistent(mpi, request)
+            }
         }
     )*};
 }

@@ -39,10 +39,12 @@ unsafe impl Send for Request {}
 // SAFETY: what holds for `Send` above holds for `Sync` as well.
 unsafe impl Sync for Request {}
 
+/// Starts the operation of a persistent request.
+type Start = Box<dyn Fn(&Mpi) -> Result<Active>>;
+
 struct State {
     active: Active,
-    /// Starts the operation of a persistent request.
-    persistent: Option<Box<dyn Fn(&Mpi) -> Result<Active>>>,
+    persistent: Option<Start>,
     /// The object whose handler gets errors of the operation.
     on: On,
 }
@@ -85,7 +87,7 @@ pub struct Unpack {
 /// A collective operation.
 pub struct Collective {
     pub pending: Arc<Pending>,
-    /// What is done with its result at the end.
+    /// The use of its result at the end.
     pub finish: Option<Box<dyn FnOnce() -> Result>>,
 }
 
@@ -201,7 +203,8 @@ impl Collective {
     }
 }
 
-/// The request of a send that was complete when it was started: it has no state, so many sends share it.
+/// The request of a send that was complete when it was started. All such sends share it, because it has no
+/// state.
 pub const COMPLETE: MPI_Request = MPI_Request(0xff1);
 
 /// A handle for an operation that was started.
@@ -334,7 +337,7 @@ pub unsafe fn with_channel_or_inactive<R>(
 /// As [`with_channel_or_inactive`], for a request that must be active.
 ///
 /// # Safety
-/// As there.
+/// As [`with_channel_or_inactive`].
 pub unsafe fn with_channel<R>(handle: MPI_Request, call: impl FnOnce(&Channel) -> Result<R>) -> Result<R> {
     // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { with_channel_or_inactive(handle, call)? }

@@ -83,7 +83,10 @@ macro_rules! fields {
     ($($get:ident $set:ident $field:ident)*) => {$(
         pub unsafe fn $get(status: *const MPI_Status, value: *mut c_int) -> Result {
             // SAFETY: the caller's pointers are valid for one value each.
-            unsafe { output("the place of the result", value)?.write((*output("status", status.cast_mut())?).$field) };
+            unsafe {
+                let status = output("status", status.cast_mut())?;
+                output("the place of the result", value)?.write((*status).$field);
+            }
             Ok(())
         }
 
