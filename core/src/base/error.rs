@@ -630,9 +630,9 @@ pub enum ErrorKind {
     /// A process that is set up for several PEs and joins as one.
     #[error(
         "PELAGO_PES_PER_PROCESS is {pes_per_process}, but this program joins with one PE a process: in Rust \
-         by World::init, in place of which pelago::run joins with several, or as an MPI or OpenSHMEM program, whose \
-         PEs are always processes. Start it with one PE a process, and as many processes as there are to be \
-         PEs"
+         by World::init, in place of which pelago::run joins with several, or as an MPI or \
+         OpenSHMEM program, whose PEs are always processes. Start it with one PE a process, and as many \
+         processes as there are to be PEs"
     )]
     OnePeAProcess {
         /// The value of the setting.
