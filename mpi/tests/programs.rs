@@ -34,6 +34,10 @@ const KINDS: [Kind; 3] = [
     Kind { name: "tcp", settings: &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "tcp")], pes: &[1, 4] },
 ];
 
+/// Callbacks of the standard have parameters that a program does not need; and gcc takes places that only
+/// the library fills for variables that nobody sets.
+const QUIET: [&str; 3] = ["-Wno-unused-parameter", "-Wno-stringop-overread", "-Wno-maybe-uninitialized"];
+
 /// Programs are compiled once, by the first test that needs them.
 type Programs = Mutex<HashMap<PathBuf, Arc<OnceLock<PathBuf>>>>;
 
@@ -90,7 +94,7 @@ fn program(source: &Path, programs: &Programs) -> PathBuf {
         false => {
             let flags: Vec<_> =
                 C_FLAGS.iter().map(|&flag| if flag == "-std=c11" { "-std=gnu11" } else { flag }).collect();
-            compiled("mpicc", source, &[&flags[..], &["-pthread", "-lm"]].concat())
+            compiled("mpicc", source, &[&flags[..], &QUIET, &["-pthread", "-lm"]].concat())
         }
     };
     place.get_or_init(compile).clone()

@@ -142,7 +142,7 @@ fn parse(line: &str) -> Option<Line<'_>> {
 fn forms(line: &Line<'_>) -> Result<Vec<Function>> {
     let name = line.name.to_owned();
     match (line.kind, line.result) {
-        ("call" | "early", "") => Ok(vec![form(name, line, "int", false)?]),
+        ("call" | "early" | "tool" | "tool_early", "") => Ok(vec![form(name, line, "int", false)?]),
         ("large" | "large_early", "") => {
             Ok(vec![form(name.clone(), line, "int", false)?, form(name + "_c", line, "int", true)?])
         }
