@@ -38,4 +38,5 @@ api! {
         size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void,
     ) => crate::chapters::memory::alloc_mem;
     call MPI_Free_mem(base: *mut c_void) => crate::chapters::memory::free_mem;
+    early MPI_Pcontrol(level: c_int) => crate::chapters::environment::pcontrol;
 }
