@@ -1,4 +1,6 @@
 //! Windows: one-sided communication.
+//!
+//! Puts, gets and flushes are hot: their functions are the symbols themselves, and return the error code.
 
 use crate::abi::*;
 
@@ -15,19 +17,28 @@ api! {
         origin_addr: *const c_void, result_addr: *mut c_void, datatype: MPI_Datatype, target_rank: c_int,
         target_disp: MPI_Aint, op: MPI_Op, win: MPI_Win,
     ) => crate::chapters::win::fetch_and_op;
-    large MPI_Get(
-        origin_addr: *mut c_void, origin_count: Count, origin_datatype: MPI_Datatype, target_rank: c_int,
-        target_disp: MPI_Aint, target_count: Count, target_datatype: MPI_Datatype, win: MPI_Win,
-    ) => crate::chapters::win::get;
+    value MPI_Get(
+        origin_addr: *mut c_void, origin_count: c_int, origin_datatype: MPI_Datatype, target_rank: c_int,
+        target_disp: MPI_Aint, target_count: c_int, target_datatype: MPI_Datatype, win: MPI_Win,
+    ) -> c_int => crate::chapters::win::quick_get;
+    value MPI_Get_c(
+        origin_addr: *mut c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype, target_rank: c_int,
+        target_disp: MPI_Aint, target_count: MPI_Count, target_datatype: MPI_Datatype, win: MPI_Win,
+    ) -> c_int => crate::chapters::win::quick_get_c;
     large MPI_Get_accumulate(
         origin_addr: *const c_void, origin_count: Count, origin_datatype: MPI_Datatype,
         result_addr: *mut c_void, result_count: Count, result_datatype: MPI_Datatype, target_rank: c_int,
         target_disp: MPI_Aint, target_count: Count, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win,
     ) => crate::chapters::win::get_accumulate;
-    large MPI_Put(
-        origin_addr: *const c_void, origin_count: Count, origin_datatype: MPI_Datatype, target_rank: c_int,
-        target_disp: MPI_Aint, target_count: Count, target_datatype: MPI_Datatype, win: MPI_Win,
-    ) => crate::chapters::win::put;
+    value MPI_Put(
+        origin_addr: *const c_void, origin_count: c_int, origin_datatype: MPI_Datatype, target_rank: c_int,
+        target_disp: MPI_Aint, target_count: c_int, target_datatype: MPI_Datatype, win: MPI_Win,
+    ) -> c_int => crate::chapters::win::quick_put;
+    value MPI_Put_c(
+        origin_addr: *const c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype,
+        target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count, target_datatype: MPI_Datatype,
+        win: MPI_Win,
+    ) -> c_int => crate::chapters::win::quick_put_c;
     large MPI_Raccumulate(
         origin_addr: *const c_void, origin_count: Count, origin_datatype: MPI_Datatype, target_rank: c_int,
         target_disp: MPI_Aint, target_count: Count, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win,
@@ -69,7 +80,7 @@ api! {
     ) => crate::chapters::win::win_create_dynamic;
     call MPI_Win_detach(win: MPI_Win, base: *const c_void) => crate::chapters::win::win_detach;
     call MPI_Win_fence(assert: c_int, win: MPI_Win) => crate::chapters::win::win_fence;
-    call MPI_Win_flush(rank: c_int, win: MPI_Win) => crate::chapters::win::win_flush;
+    value MPI_Win_flush(rank: c_int, win: MPI_Win) -> c_int => crate::chapters::win::win_flush;
     call MPI_Win_flush_all(win: MPI_Win) => crate::chapters::win::win_flush_all;
     call MPI_Win_flush_local(rank: c_int, win: MPI_Win) => crate::chapters::win::win_flush_local;
     call MPI_Win_flush_local_all(win: MPI_Win) => crate::chapters::win::win_flush_local_all;

@@ -192,6 +192,10 @@ unsafe fn update(
         ensure!(room == bytes, MPI_ERR_TYPE, "{}", mismatch("result", room, bytes).text());
     }
     window.serve(mpi);
+    if bytes == 0 {
+        // A type without data is made of no predefined type.
+        return target(mpi, window, &place, bytes).map(|_| None);
+    }
     let update = Update::new(op, element_of(layout)?)?;
     let Some((rank, blocks)) = target(mpi, window, &place, bytes)? else { return Ok(None) };
     let packed = match op {

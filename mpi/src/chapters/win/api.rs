@@ -1,20 +1,24 @@
 //! Puts and gets.
+//!
+//! Their symbols first try a word in the window that was used last; whatever they do not do is left to the
+//! general functions, which have the same arguments, so that a call of them is a jump.
 
 use super::arguments::{Blocks, Buffer, Place};
 use super::part::Part;
 use super::request::{self, Action, Head};
 use super::transfer::Transfer;
 use super::way::{self, Way, get_net, put_net};
-use super::{Window, fast, find};
+use super::{Window, fast, find, hot};
 use crate::abi::*;
-use crate::chapters::error::{Error, Result};
-use crate::chapters::library::{Mpi, output};
+use crate::chapters::error::{self, Error, On, Result};
+use crate::chapters::library::{self, Mpi, output};
 use crate::chapters::p2p::outgoing;
+use pelago_fabric::copy;
 use std::sync::Arc;
 
 /// `MPI_Put`.
-#[inline(always)]
-pub unsafe fn put(
+#[inline]
+unsafe fn put(
     mpi: &Mpi,
     origin_addr: *const c_void,
     origin_count: i64,
@@ -27,9 +31,10 @@ pub unsafe fn put(
 ) -> Result {
     let window = find(win)?;
     let (here, there) = ((origin_count, origin_datatype), (target_count, target_datatype));
-    if let Some((target, bytes)) = fast::place(window, here, target_rank, target_disp, there) {
+    window.record.note_used();
+    if let Some((target, bytes)) = fast::place(window.record, here, target_rank, target_disp, there) {
         // SAFETY: the place lies in the window; the caller guarantees the origin.
-        unsafe { fast::copy(target, origin_addr.cast(), bytes) };
+        unsafe { copy::transfer(target, origin_addr.cast(), bytes) };
         return Ok(());
     }
     let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
@@ -102,8 +107,8 @@ pub(super) fn target(
 }
 
 /// `MPI_Get`.
-#[inline(always)]
-pub unsafe fn get(
+#[inline]
+unsafe fn get(
     mpi: &Mpi,
     origin_addr: *mut c_void,
     origin_count: i64,
@@ -116,9 +121,10 @@ pub unsafe fn get(
 ) -> Result {
     let window = find(win)?;
     let (here, there) = ((origin_count, origin_datatype), (target_count, target_datatype));
-    if let Some((source, bytes)) = fast::place(window, here, target_rank, target_disp, there) {
+    window.record.note_used();
+    if let Some((source, bytes)) = fast::place(window.record, here, target_rank, target_disp, there) {
         // SAFETY: the place lies in the window; the caller guarantees the origin.
-        unsafe { fast::copy(origin_addr.cast(), source, bytes) };
+        unsafe { copy::transfer(origin_addr.cast(), source, bytes) };
         return Ok(());
     }
     let origin = Buffer { start: origin_addr, count: origin_count, datatype: origin_datatype };
@@ -243,4 +249,94 @@ pub(super) fn mismatch(name: &str, bytes: usize, expected: usize) -> Error {
         MPI_ERR_TYPE,
         format!("the {name} buffer has {bytes} bytes of elements, but {expected} are moved. Give it as many"),
     )
+}
+
+/// Makes the symbols of puts and gets in their two forms.
+macro_rules! symbols {
+    ($($quick:ident $general:ident $name:literal $body:ident $move:ident ($origin:ty, $count:ty);)*) => {$(
+        #[inline(always)]
+        pub unsafe fn $quick(
+            origin_addr: $origin,
+            origin_count: $count,
+            origin_datatype: MPI_Datatype,
+            target_rank: c_int,
+            target_disp: MPI_Aint,
+            target_count: $count,
+            target_datatype: MPI_Datatype,
+            win: MPI_Win,
+        ) -> c_int {
+            let (here, there) =
+                ((origin_count.into(), origin_datatype), (target_count.into(), target_datatype));
+            if let Some(record) = hot::last(win)
+                && let Some(place) = fast::word(record, here, target_rank, target_disp, there)
+            {
+                // SAFETY: the place lies in the window; the caller guarantees the origin.
+                if unsafe { $move(origin_addr, place) } {
+                    return MPI_SUCCESS;
+                }
+            }
+            // SAFETY: the caller keeps the promises that the standard requires.
+            unsafe {
+                $general(
+                    origin_addr,
+                    origin_count,
+                    origin_datatype,
+                    target_rank,
+                    target_disp,
+                    target_count,
+                    target_datatype,
+                    win,
+                )
+            }
+        }
+
+        #[cold]
+        #[inline(never)]
+        unsafe extern "C-unwind" fn $general(
+            origin_addr: $origin,
+            origin_count: $count,
+            origin_datatype: MPI_Datatype,
+            target_rank: c_int,
+            target_disp: MPI_Aint,
+            target_count: $count,
+            target_datatype: MPI_Datatype,
+            win: MPI_Win,
+        ) -> c_int {
+            let Some(mpi) = library::get() else { return error::not_initialized($name) };
+            // SAFETY: the caller keeps the promises that the standard requires.
+            let outcome = unsafe {
+                $body(
+                    mpi,
+                    origin_addr,
+                    origin_count.into(),
+                    origin_datatype,
+                    target_rank,
+                    target_disp,
+                    target_count.into(),
+                    target_datatype,
+                    win,
+                )
+            };
+            outcome.map_or_else(|error| error::raise($name, error, &[Some(On::Win(win))]), |()| MPI_SUCCESS)
+        }
+    )*};
+}
+
+symbols! {
+    quick_put general_put "MPI_Put" put put_word (*const c_void, c_int);
+    quick_put_c general_put_c "MPI_Put_c" put put_word (*const c_void, MPI_Count);
+    quick_get general_get "MPI_Get" get get_word (*mut c_void, c_int);
+    quick_get_c general_get_c "MPI_Get_c" get get_word (*mut c_void, MPI_Count);
+}
+
+#[inline(always)]
+unsafe fn put_word(origin: *const c_void, place: *mut u8) -> bool {
+    // SAFETY: the caller guarantees both places.
+    unsafe { fast::copy_word(place, origin.cast()) }
+}
+
+#[inline(always)]
+unsafe fn get_word(origin: *mut c_void, place: *mut u8) -> bool {
+    // SAFETY: the caller guarantees both places.
+    unsafe { fast::copy_word(origin.cast(), place) }
 }

@@ -28,13 +28,18 @@ pub struct Update {
     combiner: Option<Combiner>,
 }
 
+/// The least bytes of an element that is accumulated by atomics. Smaller ones come in large numbers, which
+/// are combined faster under the spinlock.
+const WORD_BYTES_MIN: usize = 4;
+
 fn kind_of(basic: Basic) -> Option<AtomicKind> {
     Some(match basic {
         Basic::Signed(1) => AtomicKind::I8,
         Basic::Signed(2) => AtomicKind::I16,
         Basic::Signed(4) => AtomicKind::I32,
         Basic::Signed(8) => AtomicKind::I64,
-        Basic::Unsigned(1) | Basic::Logical(1) | Basic::Bytes(1) => AtomicKind::U8,
+        Basic::Bytes(1) => AtomicKind::I8,
+        Basic::Unsigned(1) | Basic::Logical(1) => AtomicKind::U8,
         Basic::Unsigned(2) | Basic::Logical(2) | Basic::Bytes(2) => AtomicKind::U16,
         Basic::Unsigned(4) | Basic::Logical(4) | Basic::Bytes(4) => AtomicKind::U32,
         Basic::Unsigned(8) | Basic::Logical(8) | Basic::Bytes(8) => AtomicKind::U64,
@@ -49,7 +54,9 @@ fn atomic_of(op: MPI_Op, basic: Basic) -> Option<AtomicOp> {
     let is_bits = matches!(basic, Basic::Bytes(_));
     let (is_logical, is_float) =
         (matches!(basic, Basic::Logical(_)), matches!(basic, Basic::Float32 | Basic::Float64));
-    let (is_number, is_integer) = (!is_bits && !is_logical, !is_bits && !is_logical && !is_float);
+    // The C type `char` counts as an integer here, as in other libraries, beyond the standard.
+    let is_number = !is_logical && (!is_bits || basic == Basic::Bytes(1));
+    let is_integer = is_number && !is_float;
     let (atomic, is_defined) = match op {
         MPI_REPLACE => (AtomicOp::Set, true),
         MPI_NO_OP => (AtomicOp::Fetch, true),
@@ -118,9 +125,11 @@ impl Update {
             .ok_or_else(|| Error::new(MPI_ERR_TYPE, "accumulates are not defined for this datatype"))?;
         let word = kind_of(basic).zip(atomic_of(op, basic));
         let datatype = datatype::find(element)?;
-        let combiner = match op {
-            MPI_REPLACE | MPI_NO_OP => None,
-            _ if word.is_some() => None,
+        let is_atomic = word.is_some() && datatype.size() >= WORD_BYTES_MIN;
+        let combiner = match (op, basic) {
+            (MPI_REPLACE | MPI_NO_OP, _) => None,
+            _ if is_atomic => None,
+            (_, Basic::Bytes(1)) if word.is_some() => Some(op::combiner(op, datatype::find(MPI_INT8_T)?)?),
             _ => Some(op::combiner(op, datatype)?),
         };
         Ok(Update { op, element, bytes: datatype.size(), word, combiner })
@@ -138,7 +147,7 @@ impl Update {
         let is_defined = matches!(
             basic,
             Some(Basic::Signed(_) | Basic::Unsigned(_) | Basic::Logical(_) | Basic::Bytes(1))
-        ) && !matches!(datatype, MPI_CHAR | MPI_CHARACTER | MPI_PACKED);
+        ) && datatype != MPI_PACKED;
         ensure!(
             is_defined,
             MPI_ERR_TYPE,
@@ -149,7 +158,10 @@ impl Update {
 
     /// Whether elements at an address are accumulated by atomics.
     fn is_atomic(&self, at: *const u8, has_atomics: bool) -> bool {
-        has_atomics && self.word.is_some() && (at as usize).is_multiple_of(self.bytes)
+        has_atomics
+            && self.word.is_some()
+            && self.bytes >= WORD_BYTES_MIN
+            && (at as usize).is_multiple_of(self.bytes)
     }
 
     /// Accumulates data to blocks that are mapped here, and stores their old values. `exclude` takes the

@@ -115,12 +115,20 @@ impl Peer {
         true
     }
 
-    /// Whether attached memory has all bytes of a range; `None` if that is not known here.
+    /// Whether attached memory has all bytes of a range, also where it consists of several pieces that follow
+    /// each other; `None` if that is not known here.
     pub fn has_attached(&self, start: usize, bytes: usize) -> Option<bool> {
         self.word(LOCK)?;
-        let end = start.checked_add(bytes);
-        let has = |(at, n): (usize, usize)| n > 0 && at <= start && end.is_some_and(|end| end - at <= n);
-        Some((0..self.used()).filter_map(|i| self.range(i)).any(has))
+        let Some(end) = start.checked_add(bytes) else { return Some(false) };
+        let mut at = start;
+        while at < end {
+            let mut all = (0..self.used()).filter_map(|i| self.range(i));
+            match all.find(|&(first, n)| first <= at && at - first < n) {
+                Some((first, n)) => at = first + n,
+                None => return Some(false),
+            }
+        }
+        Some(true)
     }
 
     /// Whether a range overlaps attached memory of this process.

@@ -10,7 +10,7 @@ use super::meet::{barrier, gather_words};
 use super::part::{Home, Part};
 use super::service::Service;
 use super::transfer::Outstanding;
-use super::{Predefined, WINDOWS, Window, find};
+use super::{Predefined, WINDOWS, Window, find, hot};
 use crate::abi::*;
 use crate::chapters::attribute::Object;
 use crate::chapters::comm::Comm;
@@ -111,6 +111,8 @@ pub(super) struct Made {
     pub memory: Option<(usize, usize)>,
     pub private: Option<Private>,
     pub has_failed: bool,
+    /// Whether parts of shared memory need not follow each other.
+    pub has_gaps: bool,
     /// The hints that the program gives.
     pub info: MPI_Info,
 }
@@ -182,6 +184,7 @@ pub(super) fn make(mpi: &Mpi, comm: &Comm, made: Made) -> Result<MPI_Win> {
     let handle = WINDOWS.insert(Arc::clone(&window)).map(MPI_Win);
     let handle = handle.ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many windows. Free some"))?;
     window.handle.store(handle.0, Ordering::Relaxed);
+    window.record.open(handle, &window.parts, window.service.is_none());
     Ok(handle)
 }
 
@@ -207,6 +210,7 @@ fn part(mpi: &Mpi, (pe, told): (Pe, &Told), own: *mut u8) -> Part {
     Part {
         base,
         bytes: told.bytes,
+        direct_bytes: if base.is_null() { 0 } else { told.bytes },
         disp_unit: told.disp_unit,
         is_open: AtomicBool::new(false),
         has_atomics: matches!(told.home, Home::Region { .. }),
@@ -246,8 +250,8 @@ fn window(
         mpi.core.hooks.add(Arc::clone(service) as Arc<dyn ProgressHook>);
     }
     Ok(Window {
-        is_open: AtomicBool::new(false),
-        is_passive: AtomicBool::new(false),
+        record: hot::take(),
+        has_gaps: made.has_gaps,
         outstanding: Outstanding::new(parts.len()),
         parts,
         control,
@@ -296,6 +300,7 @@ pub unsafe fn win_create(
         memory: None,
         private: None,
         has_failed: false,
+        has_gaps: false,
         info,
     };
     // SAFETY: the caller's pointer is valid for one value.
@@ -327,7 +332,18 @@ pub unsafe fn win_allocate(
         (None, Some(private)) => private.0,
         (None, None) => null_mut(),
     };
-    let made = Made { flavor, base, bytes, disp_unit, home: None, memory, private, has_failed, info };
+    let made = Made {
+        flavor,
+        base,
+        bytes,
+        disp_unit,
+        home: None,
+        memory,
+        private,
+        has_failed,
+        has_gaps: false,
+        info,
+    };
     // SAFETY: the caller's pointers are valid for one value each.
     unsafe {
         place.write(make(mpi, comm, made)?);
@@ -350,6 +366,7 @@ pub unsafe fn win_create_dynamic(mpi: &Mpi, info: MPI_Info, comm: MPI_Comm, win:
         memory: None,
         private: None,
         has_failed: false,
+        has_gaps: false,
         info,
     };
     // SAFETY: the caller's pointer is valid for one value.
@@ -427,6 +444,7 @@ pub unsafe fn win_free(mpi: &Mpi, win: *mut MPI_Win) -> Result {
     }
     // Messages of others to this one are over; memory that peers read may go.
     barrier(mpi, window)?;
+    window.record.close();
     if let Some(window) = WINDOWS.remove(handle.0) {
         mpi.core.pool_free(window.control.offset, window.control.bytes);
         if let Some((offset, bytes)) = window.memory {

@@ -1,6 +1,6 @@
 //! The epochs of a window at this process: which parts it may access, and to whom its own is exposed.
 //!
-//! Invariant: at most one kind of access epoch is open. The flags that operations look at (`Window::is_open`,
+//! Invariant: at most one kind of access epoch is open. The flags that operations look at (`Record::is_open`,
 //! `Part::is_open`) are set only while the epoch permits the access.
 
 use super::lock::{self, Hold};
@@ -106,8 +106,8 @@ impl Window {
         if part.is_open.load(Ordering::Relaxed) {
             return Ok(part);
         }
-        if self.is_open.load(Ordering::Relaxed) {
-            if part.base.is_null() && self.is_passive.load(Ordering::Relaxed) {
+        if self.record.is_open.load(Ordering::Relaxed) {
+            if part.base.is_null() && self.record.is_passive.load(Ordering::Relaxed) {
                 self.lock_late(mpi, rank);
             }
             return Ok(part);
@@ -162,8 +162,8 @@ impl Window {
 
     /// Closes the access to all parts.
     pub fn close_access(&self) {
-        self.is_open.store(false, Ordering::Relaxed);
-        self.is_passive.store(false, Ordering::Relaxed);
+        self.record.is_open.store(false, Ordering::Relaxed);
+        self.record.is_passive.store(false, Ordering::Relaxed);
         self.parts.iter().for_each(|part| part.is_open.store(false, Ordering::Relaxed));
     }
 }

@@ -4,9 +4,9 @@
 
 use super::Window;
 use super::apply::{read_word, update_word, write_word};
+use super::hot::Record;
 use crate::abi::*;
 use pelago_fabric::copy;
-use pelago_fabric::sync::Ordering;
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
 
 /// The first handle of a predefined datatype, and the number of handles.
@@ -67,56 +67,65 @@ const PLAIN: [(MPI_Datatype, u8); 34] = [
 /// The address of a place here and its length in bytes, if loads and stores may go there.
 #[inline(always)]
 pub fn place(
-    window: &Window,
+    record: &Record,
     (count, datatype): (i64, MPI_Datatype),
     rank: c_int,
     disp: isize,
     there: (i64, MPI_Datatype),
 ) -> Option<(*mut u8, usize)> {
-    let part = window.parts.get(rank as usize)?;
+    let part = record.part(rank)?;
     let size = *SIZES.get(datatype.0.wrapping_sub(FIRST))? as usize;
-    if (count, datatype) != there || size == 0 || count as u64 >= COUNT_MAX {
-        return None;
-    }
-    if !window.is_open.load(Ordering::Relaxed) && !part.is_open.load(Ordering::Relaxed) {
+    if (count, datatype) != there || size == 0 || count as u64 >= COUNT_MAX || !record.gives_access(part) {
         return None;
     }
     let bytes = count as usize * size;
     let offset = (disp as usize).checked_mul(part.disp_unit)?;
-    if part.base.is_null() || offset > part.bytes || bytes > part.bytes - offset {
+    let rest = part.direct_bytes.checked_sub(offset)?;
+    (bytes <= rest).then(|| (part.base.wrapping_add(offset), bytes))
+}
+
+/// The bytes of a word that hot calls move by themselves.
+const WORD_BYTES: usize = size_of::<u64>();
+
+/// The address of a place of 8 bytes, if loads and stores may go there.
+#[inline(always)]
+pub fn word(
+    record: &Record,
+    (count, datatype): (i64, MPI_Datatype),
+    rank: c_int,
+    disp: isize,
+    there: (i64, MPI_Datatype),
+) -> Option<*mut u8> {
+    let part = record.part(rank)?;
+    let size = *SIZES.get(datatype.0.wrapping_sub(FIRST))?;
+    let is_word = count.checked_mul(size.into()) == Some(WORD_BYTES as i64);
+    if !is_word || (count, datatype) != there || !record.gives_access(part) {
         return None;
     }
-    Some((part.base.wrapping_add(offset), bytes))
+    let offset = (disp as usize).checked_mul(part.disp_unit)?;
+    let rest = part.direct_bytes.checked_sub(offset)?;
+    (rest >= WORD_BYTES).then(|| part.base.wrapping_add(offset))
 }
 
-/// Copies data to or from a place.
+/// Copies a word of 8 bytes; `false`, with nothing done, if it is not aligned at both places.
 ///
 /// # Safety
-/// Both have as many bytes.
+/// Both places have as many bytes.
 #[inline(always)]
-pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
-    // SAFETY: the caller's promise; words are aligned, as is checked.
-    unsafe {
-        if bytes == size_of::<u64>() && (target as usize | source as usize).is_multiple_of(size_of::<u64>()) {
-            return copy::store(target.cast::<u64>(), copy::load(source.cast::<u64>()));
-        }
-        copy::transfer(target, source, bytes);
+pub unsafe fn copy_word(target: *mut u8, source: *const u8) -> bool {
+    let is_aligned = (target as usize | source as usize).is_multiple_of(WORD_BYTES);
+    if is_aligned {
+        // SAFETY: the caller guarantees both, which are aligned.
+        unsafe { copy::store(target.cast::<u64>(), copy::load(source.cast::<u64>())) };
     }
+    is_aligned
 }
 
-/// The kind of the words of predefined datatypes that are numbers.
+/// The kind of the words of predefined datatypes that are numbers, of 4 bytes and more.
 static KINDS: [Option<AtomicKind>; NAMED] = {
     use AtomicKind::*;
     let mut kinds = [None; NAMED];
     let all = [
-        (MPI_SIGNED_CHAR, I8),
-        (MPI_UNSIGNED_CHAR, U8),
-        (MPI_INT8_T, I8),
-        (MPI_UINT8_T, U8),
-        (MPI_SHORT, I16),
-        (MPI_UNSIGNED_SHORT, U16),
-        (MPI_INT16_T, I16),
-        (MPI_UINT16_T, U16),
         (MPI_INT, I32),
         (MPI_UNSIGNED, U32),
         (MPI_INT32_T, I32),
@@ -180,7 +189,7 @@ pub fn words(
     there: (i64, MPI_Datatype),
     op: MPI_Op,
 ) -> Option<Words> {
-    let (at, bytes) = place(window, here, rank, disp, there)?;
+    let (at, bytes) = place(window.record, here, rank, disp, there)?;
     let kind = KINDS[here.1.0 - FIRST]?;
     let op = atomic_of(op, kind)?;
     let is_right = window.parts[rank as usize].has_atomics

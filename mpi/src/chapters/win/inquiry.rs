@@ -31,9 +31,12 @@ pub unsafe fn win_set_name(_mpi: &Mpi, win: MPI_Win, win_name: *const c_char) ->
     Ok(())
 }
 
-/// `MPI_Win_get_name`.
+/// `MPI_Win_get_name`: the null handle has a name as well.
 pub unsafe fn win_get_name(_mpi: &Mpi, win: MPI_Win, win_name: *mut c_char, resultlen: *mut c_int) -> Result {
-    let name = find(win)?.name.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let name = match win {
+        MPI_WIN_NULL => "MPI_WIN_NULL".to_owned(),
+        _ => find(win)?.name.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+    };
     // SAFETY: the caller guarantees the memory, as this function demands.
     unsafe { write_text(&name, MPI_MAX_OBJECT_NAME, win_name, resultlen) }
 }

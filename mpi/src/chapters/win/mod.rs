@@ -17,9 +17,9 @@
 //! lock, a spinlock for accumulates, and the memory that is attached to a dynamic window. Lock and unlock
 //! are atomics on the first, by the processor on mapped memory and by the runtime's atomics on that of other
 //! nodes, so that a target takes no part in them. Accumulates on symmetric memory are atomics of the
-//! processor where an element is a word, and else they run under the spinlock, as all do on private
-//! memory. A request to the target is executed in the same way by its processor, so that all accumulates on
-//! a location exclude each other (`apply.rs`).
+//! processor where an element is a word of 4 or 8 bytes, and else they run under the spinlock, as all do on
+//! private memory. A request to the target is executed in the same way by its processor, so that all
+//! accumulates on a location exclude each other (`apply.rs`).
 //!
 //! Requests are messages in the context of the window (`service.rs`). The target executes those of an origin
 //! in their order, in every wait, which keeps the order of accumulates. A flush sends one more request and
@@ -38,6 +38,7 @@ mod control;
 mod create;
 mod epoch;
 mod fast;
+mod hot;
 mod inquiry;
 mod lock;
 mod meet;
@@ -66,8 +67,9 @@ use crate::chapters::library::Mpi;
 use crate::table::{Kind, Table};
 use control::Control;
 use epoch::Epoch;
+use hot::Record;
 use part::Part;
-use pelago_fabric::sync::{AtomicBool, AtomicUsize, Ordering};
+use pelago_fabric::sync::{AtomicUsize, Ordering};
 use service::Service;
 use std::sync::{Arc, Mutex, PoisonError};
 use transfer::Outstanding;
@@ -87,15 +89,15 @@ struct Predefined {
 pub struct Window {
     /// The part of each process, by rank.
     parts: Box<[Part]>,
-    /// Whether this process has access to all parts: since a fence, or by `MPI_Win_lock_all`.
-    is_open: AtomicBool,
-    /// Whether there is an epoch of locks, in which operations may be flushed.
-    is_passive: AtomicBool,
+    /// The data that its hot calls read.
+    record: &'static Record,
     outstanding: Outstanding,
     control: Control,
     epoch: Mutex<Epoch>,
     comm: Comm,
     predefined: Predefined,
+    /// Whether parts of shared memory need not follow each other.
+    has_gaps: bool,
     /// The block of this PE's pool that belongs to the window: offset and length.
     memory: Option<(usize, usize)>,
     /// Private memory that belongs to the window.

@@ -24,6 +24,8 @@ pub struct Part {
     /// Where it is mapped here, or null.
     pub base: *mut u8,
     pub bytes: usize,
+    /// The same if it is mapped here, else 0.
+    pub direct_bytes: usize,
     pub disp_unit: usize,
     /// Whether this process has access to it in an epoch of this target alone.
     pub is_open: AtomicBool,

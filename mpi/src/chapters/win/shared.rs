@@ -40,7 +40,8 @@ pub unsafe fn win_allocate_shared(
     let sizes: Vec<usize> = told.iter().map(|[bytes, _]| *bytes as usize).collect();
     let me = comm.my_rank();
     // The parts of all lie at rank 0, or each at its own process.
-    let (owner, bytes_here) = match told.iter().all(|[_, may_have_gaps]| *may_have_gaps != 0) {
+    let has_gaps = told.iter().all(|[_, may_have_gaps]| *may_have_gaps != 0);
+    let (owner, bytes_here) = match has_gaps {
         true => (me, Some(bytes)),
         false => (0, sizes.iter().try_fold(0usize, |sum, &bytes| sum.checked_add(bytes))),
     };
@@ -62,6 +63,7 @@ pub unsafe fn win_allocate_shared(
         memory,
         private: None,
         has_failed: start == 0,
+        has_gaps,
         info,
     };
     // SAFETY: the caller's pointers are valid for one value each.
@@ -102,7 +104,12 @@ pub unsafe fn win_shared_query(
         }
         _ => std::ptr::null_mut(),
     };
-    let bytes = if base.is_null() { 0 } else { part.bytes };
+    let (base, bytes) = match part.bytes {
+        // Without memory of its own it has no place among the others, unless they follow each other.
+        0 if window.has_gaps => (std::ptr::null_mut(), 0),
+        _ if base.is_null() => (base, 0),
+        bytes => (base, bytes),
+    };
     // SAFETY: the caller's pointers are valid for one value each.
     unsafe {
         size.write(bytes as MPI_Aint);

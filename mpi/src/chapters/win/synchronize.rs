@@ -4,11 +4,11 @@ use super::epoch::{Access, Token, expect};
 use super::lock::{self, Hold};
 use super::meet::barrier;
 use super::request::{COMPLETE, POST, tell};
-use super::{Window, find};
+use super::{Window, find, hot};
 use crate::abi::*;
-use crate::chapters::error::{Error, Result, ensure};
+use crate::chapters::error::{self, Error, On, Result, ensure};
 use crate::chapters::group;
-use crate::chapters::library::{Mpi, output};
+use crate::chapters::library::{self, Mpi, output};
 use pelago_fabric::sync::{Ordering, fence};
 
 fn check_assert(assert: c_int, allowed: &[c_int], call: &str) -> Result {
@@ -39,7 +39,7 @@ pub unsafe fn win_fence(mpi: &Mpi, assert: c_int, win: MPI_Win) -> Result {
     barrier(mpi, window)?;
     let opens = assert & MPI_MODE_NOSUCCEED == 0;
     window.epoch().access = if opens { Access::Fence } else { Access::None };
-    window.is_open.store(opens, Ordering::Relaxed);
+    window.record.is_open.store(opens, Ordering::Relaxed);
     completed
 }
 
@@ -182,7 +182,7 @@ pub unsafe fn win_lock(mpi: &Mpi, lock_type: c_int, rank: c_int, assert: c_int, 
     }
     let part = &window.parts[rank];
     lock::acquire(mpi, &part.peer, hold);
-    window.is_passive.store(true, Ordering::Relaxed);
+    window.record.is_passive.store(true, Ordering::Relaxed);
     part.is_open.store(true, Ordering::Relaxed);
     Ok(())
 }
@@ -216,7 +216,7 @@ pub unsafe fn win_unlock(mpi: &Mpi, rank: c_int, win: MPI_Win) -> Result {
     epoch.locks.remove(&rank);
     if epoch.locks.is_empty() {
         epoch.access = Access::None;
-        window.is_passive.store(false, Ordering::Relaxed);
+        window.record.is_passive.store(false, Ordering::Relaxed);
     }
     completed
 }
@@ -240,8 +240,8 @@ pub unsafe fn win_lock_all(mpi: &Mpi, assert: c_int, win: MPI_Win) -> Result {
         window.epoch().locks.insert(rank, hold);
     }
     window.epoch().access = Access::LockAll(hold);
-    window.is_passive.store(true, Ordering::Relaxed);
-    window.is_open.store(true, Ordering::Relaxed);
+    window.record.is_passive.store(true, Ordering::Relaxed);
+    window.record.is_open.store(true, Ordering::Relaxed);
     Ok(())
 }
 
@@ -272,29 +272,33 @@ fn no_flush(window: &Window, call: &str) -> Error {
     )
 }
 
-/// `MPI_Win_flush`.
+/// `MPI_Win_flush`: only a fence where operations are complete at return.
 #[inline(always)]
-pub unsafe fn win_flush(mpi: &Mpi, rank: c_int, win: MPI_Win) -> Result {
-    let window = find(win)?;
-    if let Some(part) = window.parts.get(rank as usize)
-        && window.is_passive.load(Ordering::Relaxed)
-        && (part.is_open.load(Ordering::Relaxed) || window.is_open.load(Ordering::Relaxed))
-        && window.service.is_none()
+pub unsafe fn win_flush(rank: c_int, win: MPI_Win) -> c_int {
+    if let Some(record) = hot::last(win)
+        && record.is_flushed_by_fence(rank)
     {
-        mpi.core.quiet();
-        return Ok(());
+        // The full fence keeps later loads behind the stores of puts.
+        fence(Ordering::SeqCst);
+        return MPI_SUCCESS;
     }
-    flush_slowly(mpi, window, rank)
+    flush_slowly(rank, win)
 }
 
 #[cold]
 #[inline(never)]
-fn flush_slowly(mpi: &Mpi, window: &Window, rank: c_int) -> Result {
-    window.serve(mpi);
-    match locked_rank(window, rank, "MPI_Win_flush")? {
-        Some(rank) => complete(mpi, window, rank),
-        None => Ok(()),
-    }
+extern "C-unwind" fn flush_slowly(rank: c_int, win: MPI_Win) -> c_int {
+    const NAME: &str = "MPI_Win_flush";
+    let Some(mpi) = library::get() else { return error::not_initialized(NAME) };
+    let flushed = find(win).and_then(|window| {
+        window.record.note_used();
+        window.serve(mpi);
+        match locked_rank(window, rank, NAME)? {
+            Some(rank) => complete(mpi, window, rank),
+            None => Ok(()),
+        }
+    });
+    flushed.map_or_else(|error| error::raise(NAME, error, &[Some(On::Win(win))]), |()| MPI_SUCCESS)
 }
 
 /// The rank of a target that is locked; `None` for no process.
@@ -304,8 +308,8 @@ fn locked_rank(window: &Window, rank: c_int, call: &str) -> Result<Option<usize>
     }
     let rank = window.rank(rank)?;
     let is_open =
-        window.parts[rank].is_open.load(Ordering::Relaxed) || window.is_open.load(Ordering::Relaxed);
-    match window.is_passive.load(Ordering::Relaxed) && is_open {
+        window.parts[rank].is_open.load(Ordering::Relaxed) || window.record.is_open.load(Ordering::Relaxed);
+    match window.record.is_passive.load(Ordering::Relaxed) && is_open {
         true => Ok(Some(rank)),
         false => Err(no_flush(window, call)),
     }
@@ -314,7 +318,7 @@ fn locked_rank(window: &Window, rank: c_int, call: &str) -> Result<Option<usize>
 /// `MPI_Win_flush_all`.
 pub unsafe fn win_flush_all(mpi: &Mpi, win: MPI_Win) -> Result {
     let window = find(win)?;
-    if !window.is_passive.load(Ordering::Relaxed) {
+    if !window.record.is_passive.load(Ordering::Relaxed) {
         return Err(no_flush(window, "MPI_Win_flush_all"));
     }
     window.serve(mpi);
@@ -334,7 +338,7 @@ pub unsafe fn win_flush_local(mpi: &Mpi, rank: c_int, win: MPI_Win) -> Result {
 /// `MPI_Win_flush_local_all`.
 pub unsafe fn win_flush_local_all(mpi: &Mpi, win: MPI_Win) -> Result {
     let window = find(win)?;
-    if !window.is_passive.load(Ordering::Relaxed) {
+    if !window.record.is_passive.load(Ordering::Relaxed) {
         return Err(no_flush(window, "MPI_Win_flush_local_all"));
     }
     if !window.outstanding.is_any() {
