@@ -114,7 +114,8 @@ impl Far {
         // SAFETY: the caller guarantees the array, and with it the injector, and also PE and place. The value
         // is there until the get is complete.
         unsafe {
-            let (origin, finish) = (ptr::from_ref(self).cast(), |get| Far::finish_get(get, into.0, into.1));
+            let (origin, finish) =
+                (ptr::from_ref(self).cast(), move |get| Far::finish_get(get, into.0, into.1));
             (*self.injector).get(from, into, origin, finish).then(|| value.assume_init())
         }
     }

@@ -215,7 +215,7 @@ impl Endpoint {
         (into, bytes): (*mut u8, usize),
     ) -> bool {
         // SAFETY: these are the arguments of the injected get.
-        let finish = |get| unsafe { self.finish_get(engine, get, into, bytes) };
+        let finish = move |get| unsafe { self.finish_get(engine, get, into, bytes) };
         // SAFETY: the caller has promised the same that `get_noted` requires.
         let get = || unsafe { injector.get_noted(from, (into, bytes), finish) };
         // Only gets were started since the last one: if these are complete, this one is alone.
