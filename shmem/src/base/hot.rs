@@ -78,8 +78,9 @@ impl Job {
     pub(crate) const NONE: Job =
         Job { outstanding: [&1, &1], plain: null(), me: -1, n_pes: -1, world: null() };
 
-    /// The world, if the library is initialised. It is never inlined: generic code calls it, and a static that
-    /// code of other crates may name is addressed through a table, which costs quiet and fence an instruction.
+    /// The world, if the library is initialised. It is never inlined: generic code calls it, and a static
+    /// that code of other crates may name is addressed through a table, which costs quiet and fence an
+    /// instruction.
     #[inline(never)]
     pub(crate) fn world() -> Option<&'static World> {
         // SAFETY: only initialisation and finalisation write it, and they run concurrently with no other
