@@ -52,7 +52,7 @@ pub struct Run {
     /// Put the number of the PE, or the numbers of all PEs of a process, before every line of output
     #[arg(long)]
     tag_output: bool,
-    /// End the job after this many seconds
+    /// End the job after this many seconds [default: MPIEXEC_TIMEOUT, if it is set]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<Duration>,
     /// Set a variable in every PE; may be repeated
@@ -124,7 +124,8 @@ impl Run {
         tuning::load(of_pes(tuning::VARIABLE).filter(|path| !path.is_empty()).as_deref())?;
         let each = self.pes_per_process.map(|each| (PES_PER_PROCESS.to_owned(), each.to_string()));
         let env = self.env.into_iter().chain(each).map(|(key, value)| (key.into(), value.into())).collect();
-        let (bind, tag_output, timeout) = (self.bind, self.tag_output, self.timeout);
+        let (bind, tag_output) = (self.bind, self.tag_output);
+        let timeout = self.timeout.map_or_else(time_limit, |limit| Ok(Some(limit)))?;
         Ok(JobSpec { args, env, then, machines, bind, tag_output, timeout, ..JobSpec::new(n, program) })
     }
 }
@@ -176,6 +177,14 @@ fn pes_of_a_process(text: &str) -> Result<usize, String> {
     let accepted = Settings::from_pairs([(PES_PER_PROCESS.to_owned(), text.to_owned())]);
     let accepted = accepted.map(|settings| settings.pes_per_process);
     accepted.map_err(|_| "a process has from 1 to 4096 PEs".to_owned())
+}
+
+/// The time of a job by the variable that the launchers of MPI have for it.
+fn time_limit() -> anyhow::Result<Option<Duration>> {
+    const VARIABLE: &str = "MPIEXEC_TIMEOUT";
+    let text = std::env::var(VARIABLE).unwrap_or_default();
+    let limit = (!text.is_empty()).then(|| seconds(&text)).transpose();
+    limit.map_err(|error| anyhow::anyhow!("{VARIABLE} is `{text}`: {error}"))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

@@ -89,6 +89,10 @@ fn a_job_ends_when_its_time_is_over() {
     let endless = ["run", "-n", "2", "--timeout", "0.4", "ring", "--rounds", "1000000000"];
     assert_failed(&run(&endless), 124, message);
     assert_failed(&shells(&["--timeout", "0.4"], "exec sleep 1000", &[]), 124, message);
+    let variable = |value| [("MPIEXEC_TIMEOUT", value)];
+    assert_failed(&shells(&[], "exec sleep 1000", &variable("0.4")), 124, message);
+    let refusal = "MPIEXEC_TIMEOUT is `soon`: this is not a number of seconds above 0";
+    assert_failed(&shells(&[], "exec sleep 1000", &variable("soon")), 2, refusal);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn main() {
 
 /// Starts one call.
 fn start(core: &Core, group: &Arc<MessageGroup>, call: MessageCall, memory: Memory) -> Arc<Pending> {
-    let stage = Stage { group: Arc::clone(group), task: Task::Call(call, memory) };
+    let stage = Stage { group: Arc::clone(group), task: Task::Call(call, memory), number: None };
     // SAFETY: the callers keep the memory of the call until it is over.
     unsafe { core.message_coll.start_stages(core, &[stage]) }.expect("an algorithm for every call")
 }
@@ -221,7 +221,7 @@ fn stages(core: &Core, group: &Arc<MessageGroup>) {
         Task::Exchange("test", Arc::new(exchange)),
         Task::Call(broadcast, Memory { source: data, target: data, combiner: None }),
     ];
-    let stages = tasks.map(|task| Stage { group: Arc::clone(group), task });
+    let stages = tasks.map(|task| Stage { group: Arc::clone(group), task, number: None });
     for is_blocking in [true, false] {
         // SAFETY: all memory lives until the operation is over.
         let outcome = unsafe {

@@ -2,6 +2,7 @@
 
 use super::direct::KeptTeam;
 use super::plan::{Key, MessageCall, Plan};
+use super::transfers::SLOT_BITS;
 use crate::Pe;
 use crate::base::locked::locked;
 use crate::coll::nodes::Nodes;
@@ -11,6 +12,13 @@ use crate::memory::members::Members;
 use crate::msg::envelope::Context;
 use pelago_fabric::sync::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+
+/// The first number that is kept for an operation; the tag of a message has the bits of twice as many.
+const KEPT: u32 = 1 << (u32::BITS - SLOT_BITS - 1);
+
+/// The number of an operation that is started again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OperationNumber(pub(super) u32);
 
 /// Plans that a group keeps. One that was used seldom makes room.
 const PLANS: usize = 16;
@@ -22,8 +30,10 @@ pub struct MessageGroup {
     pub me: Rank,
     /// The nodes of the ranks; empty if all are on one.
     pub nodes: Nodes,
-    /// The number of operations started.
+    /// The number of operations started, those of kept numbers apart.
     started: AtomicU32,
+    /// How many numbers were kept for operations that are started again and again.
+    kept: AtomicU32,
     /// The team for direct operations, once one was tried.
     pub(super) team: OnceLock<Option<KeptTeam>>,
     plans: Mutex<Vec<(Key, Arc<Plan>)>>,
@@ -41,6 +51,7 @@ impl MessageGroup {
             me,
             nodes,
             started: AtomicU32::new(0),
+            kept: AtomicU32::new(0),
             team: OnceLock::new(),
             plans: Mutex::default(),
         }
@@ -52,9 +63,16 @@ impl MessageGroup {
         self.members.len()
     }
 
-    /// The number of the next operation, the same at all members.
+    /// The number of the next operation, the same at all members: they start their operations in one order.
     pub(super) fn next_number(&self) -> u32 {
-        self.started.fetch_add(1, Ordering::Relaxed)
+        self.started.fetch_add(1, Ordering::Relaxed) % KEPT
+    }
+
+    /// A number for an operation that is started again and again, in any order with others of this kind. All
+    /// members call this in the same order. Operations that are [`KEPT`] calls apart have the same number:
+    /// they must be started in one order.
+    pub fn keep_number(&self) -> OperationNumber {
+        OperationNumber(KEPT + self.kept.fetch_add(1, Ordering::Relaxed) % KEPT)
     }
 
     /// The plan of a call, made now if it was not kept.

@@ -19,7 +19,7 @@ mod running;
 mod transfers;
 
 pub use exchange::{Exchange, Receive, Send};
-pub use group::MessageGroup;
+pub use group::{MessageGroup, OperationNumber};
 pub use operation::{Memory, Outcome, SizeMismatch};
 pub use plan::MessageCall;
 pub use running::{MessageCollectives, Pending, Stage, Task};

@@ -81,7 +81,7 @@ impl Operation {
     /// # Safety
     /// The memory has the bytes of the call, until the operation is over.
     pub(super) unsafe fn of_call(
-        group: &MessageGroup,
+        (group, number): (&MessageGroup, u32),
         call: &MessageCall,
         plan: Arc<Plan>,
         mut memory: Memory,
@@ -99,7 +99,7 @@ impl Operation {
         }
         Operation {
             name: call.operation.name(),
-            transfers: Transfers::new(group.context, group.next_number(), plan.receives.len(), lists),
+            transfers: Transfers::new(group.context, number, plan.receives.len(), lists),
             at: 0,
             run: Run::Plan(Planned { plan, memory, scratch, _source: copy }),
             next: None,
@@ -109,13 +109,13 @@ impl Operation {
     /// An exchange.
     pub(super) fn of_exchange(
         name: &'static str,
-        group: &MessageGroup,
+        (group, number): (&MessageGroup, u32),
         exchange: Arc<Exchange>,
     ) -> Operation {
         let receives = exchange.receives.len();
         Operation {
             name,
-            transfers: Transfers::new(group.context, group.next_number(), receives, Lists::default()),
+            transfers: Transfers::new(group.context, number, receives, Lists::default()),
             at: 0,
             run: Run::Exchange { exchange, members: group.members.clone(), has_begun: false },
             next: None,

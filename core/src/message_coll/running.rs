@@ -5,7 +5,7 @@
 
 use super::direct::{KeptTeams, try_direct};
 use super::exchange::Exchange;
-use super::group::MessageGroup;
+use super::group::{MessageGroup, OperationNumber};
 use super::operation::{Memory, Operation, Outcome};
 use super::plan::{MessageCall, Plan};
 use crate::Pe;
@@ -30,6 +30,8 @@ pub struct MessageCollectives {
 pub struct Stage {
     pub group: Arc<MessageGroup>,
     pub task: Task,
+    /// The number that its group has kept for it; without one it gets the next number whenever it starts.
+    pub number: Option<OperationNumber>,
 }
 
 /// The work of a stage.
@@ -61,14 +63,15 @@ impl Stage {
     /// # Safety
     /// As [`MessageCollectives::start_stages`].
     unsafe fn operation(&self, plan: Option<Arc<Plan>>) -> Operation {
+        let number = self.number.map_or_else(|| self.group.next_number(), |kept| kept.0);
         match (&self.task, plan) {
             (Task::Exchange(name, exchange), _) => {
-                Operation::of_exchange(name, &self.group, Arc::clone(exchange))
+                Operation::of_exchange(name, (&self.group, number), Arc::clone(exchange))
             }
             (Task::Call(call, memory), plan) => {
                 let plan = plan.expect("a call has a plan");
                 // SAFETY: the caller promises what this function requires.
-                unsafe { Operation::of_call(&self.group, call, plan, memory.clone()) }
+                unsafe { Operation::of_call((&self.group, number), call, plan, memory.clone()) }
             }
         }
     }
@@ -232,7 +235,11 @@ impl MessageCollectives {
         callback::forbid(world, call.operation.name());
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
         // SAFETY: the caller promises what this function requires.
-        Some(self.start(world, unsafe { Operation::of_call(group, call, plan, memory) }))
+        Some(
+            self.start(world, unsafe {
+                Operation::of_call((group, group.next_number()), call, plan, memory)
+            }),
+        )
     }
 
     /// Runs one call. `None` if no algorithm can do it.
@@ -254,7 +261,8 @@ impl MessageCollectives {
         }
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
         // SAFETY: the caller promises what this function requires.
-        let mut operation = unsafe { Operation::of_call(group, call, plan, memory.clone()) };
+        let mut operation =
+            unsafe { Operation::of_call((group, group.next_number()), call, plan, memory.clone()) };
         for _ in 0..world.policy.spins() {
             if let Some(outcome) = operation.advance(world) {
                 return Some(outcome);
@@ -277,7 +285,8 @@ impl MessageCollectives {
         exchange: Exchange,
     ) -> Outcome {
         callback::forbid(world, name);
-        Pending::new(Operation::of_exchange(name, group, Arc::new(exchange))).wait(world)
+        let numbered = (group, group.next_number());
+        Pending::new(Operation::of_exchange(name, numbered, Arc::new(exchange))).wait(world)
     }
 
     /// Waits until all operations are over, as this PE is about to leave the job.

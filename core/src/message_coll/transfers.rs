@@ -10,7 +10,7 @@ use crate::msg::operation::{Address, Mode, Started};
 use crate::msg::request::{RequestId, Status};
 
 /// Bits of a tag that have the slot; the others have the number of the operation.
-const SLOT_BITS: u32 = 20;
+pub(super) const SLOT_BITS: u32 = 20;
 
 /// The state of a receive.
 #[derive(Clone, Copy)]

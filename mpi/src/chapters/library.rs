@@ -74,6 +74,16 @@ impl Mpi {
     pub fn datatype(&self, handle: MPI_Datatype) -> Result<&Datatype> {
         datatype::find_committed(handle)
     }
+
+    /// The datatype of `count` elements to send or to receive. No elements need none: programs pass
+    /// `MPI_DATATYPE_NULL` with an empty message, and other libraries accept it.
+    #[inline]
+    pub fn layout(&self, count: i64, handle: MPI_Datatype) -> Result<&Datatype> {
+        match (count, handle) {
+            (0, MPI_DATATYPE_NULL) => self.datatype(MPI_BYTE),
+            _ => self.datatype(handle),
+        }
+    }
 }
 
 /// Makes the library of a PE.

@@ -116,6 +116,40 @@ static void many(void) {
             ASSERT(target[i][r] == 1000 * i + r, "operation %d: %d of rank %d", i, target[i][r], r);
 }
 
+/* Persistent operations that every rank starts in an order of its own. */
+static void any_order(void) {
+    enum { N = 6 };
+    int sums[N], mine[N], value = -1, all[N][64];
+    MPI_Request requests[N + 2];
+    for (int i = 0; i < N; i++) {
+        if (i % 2)
+            MPI_Allreduce_init(&mine[i], &sums[i], 1, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &requests[i]);
+        else
+            MPI_Allgather_init(&mine[i], 1, MPI_INT, all[i], 1, MPI_INT, comm, MPI_INFO_NULL, &requests[i]);
+    }
+    MPI_Bcast_init(&value, 1, MPI_INT, 0, comm, MPI_INFO_NULL, &requests[N]);
+    MPI_Barrier_init(comm, MPI_INFO_NULL, &requests[N + 1]);
+    for (int round = 0; round < 5; round++) {
+        for (int i = 0; i < N; i++) mine[i] = 100 * i + rank + round;
+        value = rank == 0 ? 42 + round : -1;
+        for (int i = 0; i < N + 2; i++) {
+            MPI_Start(&requests[(i * (rank % 2 ? 1 : 3) + rank + round) % (N + 2)]);
+            /* Other operations are started in between. */
+            if (i == N / 2) MPI_Barrier(comm);
+        }
+        MPI_Waitall(N + 2, requests, MPI_STATUSES_IGNORE);
+        ASSERT(value == 42 + round, "round %d: %d from the root", round, value);
+        for (int i = 0; i < N; i++) {
+            int sum = size * (100 * i + round) + size * (size - 1) / 2;
+            if (i % 2) ASSERT(sums[i] == sum, "round %d, operation %d: %d, not %d", round, i, sums[i], sum);
+            else
+                for (int r = 0; r < size; r++)
+                    ASSERT(all[i][r] == 100 * i + r + round, "round %d, operation %d: %d of rank %d", round, i, all[i][r], r);
+        }
+    }
+    for (int i = 0; i < N + 2; i++) MPI_Request_free(&requests[i]);
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     for (int pass = 0; pass < 2; pass++) {
@@ -128,6 +162,7 @@ int main(int argc, char **argv) {
         restarts();
         barriers();
         many();
+        any_order();
         /* Once more in a communicator of the same processes in reverse order. */
         if (pass == 0) MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &comm);
     }

@@ -41,6 +41,44 @@ static void exchange(int send_partitions, int receive_partitions, int elements, 
     free(in);
 }
 
+/* Partitions with gaps in the receive buffer are in their places as soon as they have arrived. */
+static void gaps(void) {
+    enum { PARTITIONS = 8, EACH = 5, STRIDE = 3, ROOM = PARTITIONS * EACH * STRIDE };
+    int next = (me + 1) % n, before = (me + n - 1) % n, flag, out[PARTITIONS * EACH], in[ROOM], token = 0;
+    MPI_Datatype column, element;
+    MPI_Type_vector(1, 1, STRIDE, MPI_INT, &column);
+    MPI_Type_create_resized(column, 0, STRIDE * sizeof(int), &element);
+    MPI_Type_commit(&element);
+    MPI_Request requests[2];
+    MPI_Psend_init(out, PARTITIONS, EACH, MPI_INT, next, 6, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    MPI_Precv_init(in, PARTITIONS, EACH, element, before, 6, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < PARTITIONS * EACH; i++) out[i] = me * 1000 + round * 100 + i;
+        memset(in, 0, sizeof in);
+        MPI_Startall(2, requests);
+        MPI_Pready(5, requests[0]);
+        do MPI_Parrived(requests[1], 5, &flag); while (!flag);
+        for (int i = 5 * EACH; i < 6 * EACH; i++)
+            CHECK(in[i * STRIDE] == before * 1000 + round * 100 + i, "element %d is %d", i, in[i * STRIDE]);
+        in[5 * EACH * STRIDE] = -7;
+        MPI_Pready_range(0, 4, requests[0]);
+        MPI_Pready_range(6, 7, requests[0]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        CHECK(in[5 * EACH * STRIDE] == -7, "a partition that had arrived was written again: %d", in[5 * EACH * STRIDE]);
+        for (int i = 0; i < ROOM; i++) {
+            int expected = i % STRIDE ? 0 : before * 1000 + round * 100 + i / STRIDE;
+            if (i != 5 * EACH * STRIDE) CHECK(in[i] == expected, "place %d has %d, not %d", i, in[i], expected);
+        }
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+    MPI_Type_free(&element);
+    MPI_Type_free(&column);
+    /* An empty message needs no datatype. */
+    MPI_Sendrecv(NULL, 0, MPI_DATATYPE_NULL, next, 7, NULL, 0, MPI_DATATYPE_NULL, before, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&token, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char **argv) {
     int all;
     MPI_Init(&argc, &argv);
@@ -51,6 +89,7 @@ int main(int argc, char **argv) {
     exchange(8, 2, 800, 3);
     exchange(3, 12, 1200, 2);
     exchange(2, 5, 100000, 2);
+    gaps();
     MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Finalize();
     return all != 0;

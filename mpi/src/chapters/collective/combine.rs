@@ -295,6 +295,8 @@ unsafe fn prepare_exscan(
         if comm.my_rank() == 0 {
             if operands.mine.is_in_place() {
                 operands.mine.buffer = recvbuf;
+            } else {
+                check_apart(sendbuf.cast(), recvbuf.cast(), operands.mine.check(mpi)?)?;
             }
             operands.result = None;
             let memory = operands.memory(&mut prepared, mpi)?;

@@ -44,7 +44,7 @@ pub enum Work {
 impl Prepared {
     /// Adds a stage.
     pub fn push(&mut self, group: &Arc<MessageGroup>, task: Task) {
-        let stage = Stage { group: Arc::clone(group), task };
+        let stage = Stage { group: Arc::clone(group), task, number: None };
         match &mut self.work {
             Work::Stages(stages) => stages.push(stage),
             _ => self.work = Work::Stages(vec![stage]),
@@ -54,6 +54,19 @@ impl Prepared {
     /// Adds an exchange as a stage.
     pub fn push_exchange(&mut self, group: &Arc<MessageGroup>, name: &'static str, exchange: Exchange) {
         self.push(group, Task::Exchange(name, Arc::new(exchange)));
+    }
+
+    /// Gives the operation numbers of its own, so that it can be started in any order with others.
+    fn keep_numbers(&mut self, comm: &Comm) {
+        if let Work::Call(call, memory) = &self.work {
+            let (call, memory) = (call.clone(), memory.clone());
+            self.push(&comm.members, Task::Call(call, memory));
+        }
+        if let Work::Stages(stages) = &mut self.work {
+            for stage in stages {
+                stage.number = Some(stage.group.keep_number());
+            }
+        }
     }
 
     fn pack(&self) {
@@ -136,10 +149,12 @@ pub unsafe fn give(mpi: &Mpi, handle: MPI_Comm, prepared: Prepared, place: *mut 
 pub unsafe fn give_persistent(
     mpi: &Mpi,
     handle: MPI_Comm,
-    prepared: Prepared,
+    mut prepared: Prepared,
     place: *mut MPI_Request,
 ) -> Result {
-    let (comm, prepared) = (mpi.share_comm(handle)?, Arc::new(prepared));
+    let comm = mpi.share_comm(handle)?;
+    prepared.keep_numbers(&comm);
+    let prepared = Arc::new(prepared);
     let start = move |mpi: &Mpi| begin(&prepared, mpi, &comm);
     // SAFETY: the caller promises what this function requires.
     unsafe { place.write(request::persistent(On::Comm(handle), start)?) };

@@ -89,7 +89,7 @@ impl Agreement {
     pub fn start(&mut self, mpi: &Mpi, comm: &Comm) -> Result<Arc<Pending>> {
         let (group, memory) = (comm.everyone(|pe| mpi.core.node(pe)), self.memory());
         let call = MessageCall::of_bytes(Operation::AllGather, 0, size_of::<Told>());
-        let stage = Stage { group: Arc::clone(group), task: Task::Call(call, memory) };
+        let stage = Stage { group: Arc::clone(group), task: Task::Call(call, memory), number: None };
         // SAFETY: the memory has the bytes of the call, and the caller keeps it.
         let pending = unsafe { mpi.core.message_coll.start_stages(&mpi.core, &[stage]) };
         pending.ok_or_else(no_algorithm)

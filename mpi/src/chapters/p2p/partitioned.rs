@@ -57,8 +57,9 @@ struct ReceiveState {
     datatype: Arc<Datatype>,
     header: Box<Header>,
     stage: Stage,
-    /// Received data that are to be unpacked.
+    /// Received data that are to be unpacked, and which partitions of them were.
     data: Option<Box<[u8]>>,
+    unpacked: Vec<bool>,
     receives: Vec<Option<RequestId>>,
     error: c_int,
 }
@@ -117,7 +118,10 @@ impl ReceiveState {
         let buffer = std::ptr::with_exposed_provenance_mut::<u8>(self.buffer);
         let start = match self.datatype.run(elements) {
             Some(offset) => buffer.wrapping_offset(offset),
-            None => self.data.insert(vec![0u8; self.total()].into_boxed_slice()).as_mut_ptr(),
+            None => {
+                self.unpacked = vec![false; self.partitions];
+                self.data.insert(vec![0u8; self.total()].into_boxed_slice()).as_mut_ptr()
+            }
         };
         self.receives = (0..partitions)
             .map(|partition| {
@@ -157,15 +161,37 @@ impl ReceiveState {
         all
     }
 
+    /// Whether a partition has arrived; then its data are in the buffer.
+    fn has_arrived(&mut self, mpi: &Mpi, partition: usize) -> bool {
+        let bytes = self.total() / self.partitions;
+        let start = partition * bytes;
+        let has_arrived = self.have_arrived(mpi, start..start + bytes);
+        if has_arrived {
+            self.unpack(partition);
+        }
+        has_arrived
+    }
+
+    /// Unpacks a partition that has arrived, once, if its layout has gaps.
+    fn unpack(&mut self, partition: usize) {
+        let Some(data) = &self.data else { return };
+        if std::mem::replace(&mut self.unpacked[partition], true) {
+            return;
+        }
+        let bytes = self.total() / self.partitions;
+        let part = &data[partition * bytes..][..bytes];
+        let distance = self.datatype.extent() * self.count as isize * partition as isize;
+        let buffer = std::ptr::with_exposed_provenance_mut::<u8>(self.buffer).wrapping_offset(distance);
+        // SAFETY: the program keeps the buffer until the operation is complete.
+        unsafe { self.datatype.unpack(part.as_ptr(), bytes, buffer) };
+    }
+
     fn poll(&mut self, mpi: &Mpi) -> Option<Outcome> {
         if !self.have_arrived(mpi, 0..self.total().max(1)) {
             return None;
         }
-        if let Some(data) = self.data.take() {
-            let buffer = std::ptr::with_exposed_provenance_mut::<u8>(self.buffer);
-            // SAFETY: the program keeps the buffer until the operation is complete.
-            unsafe { self.datatype.unpack(data.as_ptr(), data.len(), buffer) };
-        }
+        (0..self.partitions).for_each(|partition| self.unpack(partition));
+        self.data = None;
         self.stage = Stage::Known;
         let bytes = (self.header[1] * self.header[2]) as usize;
         let status = Status { source: self.source, tag: self.tag, bytes, is_cancelled: false };
@@ -298,6 +324,7 @@ pub unsafe fn precv_init(
             header,
             stage,
             data: None,
+            unpacked: Vec::new(),
             receives: Vec::new(),
             error: MPI_SUCCESS,
         })
@@ -383,11 +410,7 @@ pub unsafe fn parrived(mpi: &Mpi, request: MPI_Request, partition: c_int, flag: 
                     MPI_ERR_ARG,
                     "there is no partition {partition} of {n}"
                 );
-                let bytes = receive.total() / n;
-                let start = partition as usize * bytes;
-                // The data of a layout with gaps are there when all are.
-                let range = if receive.data.is_some() { 0..receive.total() } else { start..start + bytes };
-                Ok(receive.have_arrived(mpi, range))
+                Ok(receive.has_arrived(mpi, partition as usize))
             }
         })?
     };

@@ -47,7 +47,7 @@ impl Receive {
     #[inline]
     pub unsafe fn run(self, mpi: &Mpi) -> Result<Outcome> {
         let comm = mpi.comm(self.comm)?;
-        let datatype = mpi.datatype(self.datatype)?;
+        let datatype = mpi.layout(self.count, self.datatype)?;
         let room = bytes_of(self.count, datatype)?;
         let Some(pattern) = pattern(comm, self.source, self.tag)? else {
             return Ok(Outcome { status: NO_PROCESS, error: MPI_SUCCESS });
@@ -73,7 +73,7 @@ impl Receive {
     /// The buffer has room for the elements, and is left alone until the receive is complete.
     pub unsafe fn start(self, mpi: &Mpi) -> Result<Active> {
         let comm = mpi.share_comm(self.comm)?;
-        let room = bytes_of(self.count, mpi.datatype(self.datatype)?)?;
+        let room = bytes_of(self.count, mpi.layout(self.count, self.datatype)?)?;
         let Some(pattern) = pattern(&comm, self.source, self.tag)? else {
             return Ok(Active::Done(Outcome { status: NO_PROCESS, error: MPI_SUCCESS }));
         };
@@ -93,7 +93,7 @@ impl Receive {
         room: usize,
         begin: impl FnOnce(*mut u8) -> Started,
     ) -> Result<Active> {
-        let layout = mpi.datatype(self.datatype)?;
+        let layout = mpi.layout(self.count, self.datatype)?;
         let (mut kept, mut unpack) = (None, None);
         let into = match layout.run(self.count as usize) {
             Some(offset) => self.buffer.cast::<u8>().wrapping_offset(offset),
@@ -128,7 +128,7 @@ impl Receive {
         comm: std::sync::Arc<Comm>,
         matched: pelago_core::msg::operation::Matched,
     ) -> Result<Active> {
-        let room = bytes_of(self.count, mpi.datatype(self.datatype)?)?;
+        let room = bytes_of(self.count, mpi.layout(self.count, self.datatype)?)?;
         let begin = |into: *mut u8| {
             // SAFETY: the caller promises the room, or it is memory that lives as long as the operation.
             Started::Pending(unsafe { mpi.core.start_receive_matched(matched, (into, room)) })

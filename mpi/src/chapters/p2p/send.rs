@@ -41,7 +41,7 @@ impl Send {
     #[inline]
     pub unsafe fn run(self, mpi: &Mpi) -> Result {
         let address = address(mpi, self.dest, self.tag, self.comm)?;
-        let datatype = mpi.datatype(self.datatype)?;
+        let datatype = mpi.layout(self.count, self.datatype)?;
         // SAFETY: the caller promises the elements, and this waits until the send is complete.
         unsafe {
             let data = outgoing(self.buffer, self.count, datatype)?;
@@ -59,7 +59,7 @@ impl Send {
     /// The buffer has the elements, and is left alone until the send is complete.
     pub unsafe fn start(self, mpi: &Mpi) -> Result<Active> {
         let address = address(mpi, self.dest, self.tag, self.comm)?;
-        let datatype = mpi.datatype(self.datatype)?;
+        let datatype = mpi.layout(self.count, self.datatype)?;
         // SAFETY: the caller promises the elements; packed ones live as long as the operation.
         unsafe {
             let data = outgoing(self.buffer, self.count, datatype)?;
@@ -74,7 +74,7 @@ impl Send {
     /// Checks the arguments, before anything is communicated.
     pub fn check(&self, mpi: &Mpi) -> Result {
         address(mpi, self.dest, self.tag, self.comm)?;
-        super::buffer::bytes_of(self.count, mpi.datatype(self.datatype)?)?;
+        super::buffer::bytes_of(self.count, mpi.layout(self.count, self.datatype)?)?;
         Ok(())
     }
 
