@@ -29,9 +29,9 @@ pub enum BarrierKind {
     Dissemination,
 }
 
-/// The size of the symmetric heap of each PE.
+/// The size of the symmetric heap, or of the pool, of each PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeapSize {
+pub enum MemorySize {
     /// A usual default size, unless the node has less memory.
     Auto,
     /// The PE's share of the node's memory.
@@ -200,13 +200,14 @@ macro_rules! settings {
 }
 
 settings! {
-    heap: HeapSize = parse::heap, "PELAGO_HEAP_SIZE", "auto", User,
+    heap: MemorySize = parse::memory, "PELAGO_HEAP_SIZE", "auto", User,
         accepts "auto, share, or bytes such as 4096, 64m or 1.5g",
         help "size of the symmetric heap of each PE, taken when touched; auto: 512m, or less where a share \
               is less; share: its part of three quarters of the node's memory";
-    pool_bytes: Option<usize> = parse::auto_bytes, "PELAGO_POOL_SIZE", "auto", User,
-        accepts "auto, or bytes such as 4096, 64m or 1.5g",
-        help "memory of each PE for teams and spaces; auto: as the heap, at least 64m, taken when touched";
+    pool: MemorySize = parse::memory, "PELAGO_POOL_SIZE", "auto", User,
+        accepts "auto, share, or bytes such as 4096, 64m or 1.5g",
+        help "memory of each PE for teams, spaces and windows, taken when touched; auto: as the heap, at \
+              least 64m, in MPI programs a share; share: its part of three quarters of the node's memory";
     pes_per_process: usize = parse::pes, "PELAGO_PES_PER_PROCESS", "1", User,
         accepts "a number from 1 to 4096",
         help "PEs of each process, as threads (`pelago::run`); `pelago run -n` counts PEs, others processes";
@@ -419,7 +420,7 @@ mod tests {
     fn the_defaults_are_those_of_the_table() {
         let settings = Settings::from_pairs([]).unwrap();
         assert_eq!(settings, Settings::default());
-        assert_eq!(settings.heap, HeapSize::Auto);
+        assert_eq!(settings.heap, MemorySize::Auto);
         assert_eq!(settings.init_timeout, Duration::from_secs(60));
         assert!(!settings.counters && !settings.bind);
         assert_eq!(settings.pes_per_process, 1);
@@ -443,8 +444,8 @@ mod tests {
 
     #[test]
     fn each_variable_sets_its_own_field() {
-        assert_eq!(of("PELAGO_HEAP_SIZE", "1.5g").unwrap().heap, HeapSize::Bytes(3 << 29));
-        assert_eq!(of("PELAGO_HEAP_SIZE", "share").unwrap().heap, HeapSize::Share);
+        assert_eq!(of("PELAGO_HEAP_SIZE", "1.5g").unwrap().heap, MemorySize::Bytes(3 << 29));
+        assert_eq!(of("PELAGO_HEAP_SIZE", "share").unwrap().heap, MemorySize::Share);
         assert_eq!(of("PELAGO_INIT_TIMEOUT", "0.5").unwrap().init_timeout, Duration::from_millis(500));
         assert!(of("PELAGO_COUNTERS", "on").unwrap().counters);
         assert_eq!(of("PELAGO_BARRIER", "dissemination").unwrap().barrier, BarrierKind::Dissemination);

@@ -23,7 +23,7 @@ mod writer;
 
 pub use detect::{LauncherSeen, launcher_seen};
 pub use env::{
-    BarrierKind, CollFormKind, FabricKind, HeapSize, RouteKind, SettingError, SettingInfo, SettingKind,
+    BarrierKind, CollFormKind, FabricKind, MemorySize, RouteKind, SettingError, SettingInfo, SettingKind,
     Settings, SyncMemoryKind, settings_table,
 };
 pub use error::BootError;

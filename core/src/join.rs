@@ -336,9 +336,10 @@ fn sized(wishes: Wishes, node_memory: impl Fn(u64) -> u64, n_pes: usize) -> Layo
         SHARE => share,
         heap_bytes => heap_bytes as usize,
     };
-    let pool_bytes = match wishes.pool as usize {
+    let pool_bytes = match wishes.pool {
         0 => heap_bytes.max(POOL_BYTES_MIN),
-        pool_bytes => pool_bytes,
+        SHARE => share.max(POOL_BYTES_MIN),
+        pool_bytes => pool_bytes as usize,
     };
     Layout::new(n_pes, heap_bytes, wishes.ring as usize).with_pool(pool_bytes)
 }
@@ -402,5 +403,12 @@ mod tests {
         assert_eq!(sizes(0, 1 << 30, 3), 256 << 20, "a share that is less");
         assert_eq!(sizes(SHARE, 64 << 30, 2), 24 << 30, "a share that was asked for");
         assert_eq!(sizes(3 << 30, 1 << 30, 2), 3 << 30, "a size that was asked for");
+        let pool = |pool: u64, node_memory: u64| {
+            let wishes = Wishes { heap: 0, pool, ring: 4096, node_memory };
+            sized(wishes, |memory| memory, 2).pool_bytes
+        };
+        assert_eq!(pool(0, 64 << 30), 512 << 20, "as the heap");
+        assert_eq!(pool(SHARE, 64 << 30), 24 << 30, "a share");
+        assert_eq!(pool(48 << 20, 64 << 30), 48 << 20, "a size that was asked for");
     }
 }

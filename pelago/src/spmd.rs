@@ -2,7 +2,7 @@
 
 use crate::Pe;
 use crate::world::World;
-use pelago_boot::{BarrierKind, HeapSize, RouteKind, Settings, cpus};
+use pelago_boot::{BarrierKind, MemorySize, RouteKind, Settings, cpus};
 use pelago_core::Core;
 use pelago_core::base::error::Result;
 use pelago_core::base::panic_message::panic_text;
@@ -209,7 +209,7 @@ impl Spmd {
         for (variable, value) in &self.others {
             settings.set(variable, value)?;
         }
-        settings.heap = self.heap_bytes.map_or(settings.heap, HeapSize::Bytes);
+        settings.heap = self.heap_bytes.map_or(settings.heap, MemorySize::Bytes);
         settings.counters = self.counters.unwrap_or(settings.counters);
         settings.barrier = self.barrier.unwrap_or(settings.barrier);
         settings.ring_bytes = self.ring_bytes.unwrap_or(settings.ring_bytes);

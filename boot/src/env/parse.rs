@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{BarrierKind, CollFormKind, FabricKind, HeapSize, RouteKind, SyncMemoryKind, TABLE};
+use super::{BarrierKind, CollFormKind, FabricKind, MemorySize, RouteKind, SyncMemoryKind, TABLE};
 
 /// The maximum number of PEs of a process.
 const PES_MAX: usize = 4096;
@@ -35,11 +35,11 @@ pub(super) fn auto_bytes(text: &str) -> Option<Option<usize>> {
     if is_auto(text) { Some(None) } else { parse_bytes(text).filter(|bytes| *bytes > 0).map(Some) }
 }
 
-pub(super) fn heap(text: &str) -> Option<HeapSize> {
+pub(super) fn memory(text: &str) -> Option<MemorySize> {
     if text.eq_ignore_ascii_case("share") {
-        return Some(HeapSize::Share);
+        return Some(MemorySize::Share);
     }
-    auto_bytes(text).map(|bytes| bytes.map_or(HeapSize::Auto, HeapSize::Bytes))
+    auto_bytes(text).map(|bytes| bytes.map_or(MemorySize::Auto, MemorySize::Bytes))
 }
 
 pub(super) fn auto_count(text: &str) -> Option<Option<u32>> {

@@ -9,6 +9,10 @@ use crate::coll::teams::Teams;
 use crate::memory::heap::Heap;
 use std::sync::MutexGuard;
 
+/// From this length on, blocks come from the upper end: small ones, which may be kept for long, then do not
+/// lie between them.
+const LARGE_BYTES: usize = 1 << 20;
+
 impl Teams {
     /// Bytes of this PE's pool, the memory of teams and spaces, that are in use.
     pub fn pool_used_bytes(&self) -> usize {
@@ -18,7 +22,12 @@ impl Teams {
 
     /// Takes a block of this PE's pool, all zero; `None` if there is no room.
     pub fn pool_alloc(&self, bytes: usize) -> Option<usize> {
-        self.pool().alloc(bytes, SPACE_ALIGN_BYTES)
+        if bytes < LARGE_BYTES {
+            return self.pool().alloc(bytes, SPACE_ALIGN_BYTES);
+        }
+        let mut pool = self.pool();
+        let place = pool.highest_fit(bytes, SPACE_ALIGN_BYTES, usize::MAX)?;
+        pool.alloc_at(place, bytes).then_some(place)
     }
 
     /// Gives a block of this PE's pool back, zeroed for its next user.

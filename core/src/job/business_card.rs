@@ -4,7 +4,7 @@
 //! Invariant: a card is read by the same build that wrote it; any other data are refused.
 
 use crate::base::error::Result;
-use pelago_boot::{HeapSize, Job, Settings, address_space_bytes, memory_total_bytes};
+use pelago_boot::{Job, MemorySize, Settings, address_space_bytes, memory_total_bytes};
 use pelago_fabric::FabricError;
 
 /// The business card of a process.
@@ -64,14 +64,17 @@ pub struct Wishes {
 impl Wishes {
     pub fn of(settings: &Settings) -> Wishes {
         let bytes = |bytes: Option<usize>| bytes.unwrap_or(0) as u64;
-        let (heap, is_given) = match settings.heap {
-            HeapSize::Auto => (0, false),
-            HeapSize::Share => (SHARE, false),
-            HeapSize::Bytes(bytes) => ((bytes as u64).min(SHARE - 1), true),
+        let wish = |size| match size {
+            MemorySize::Auto => (0, false),
+            MemorySize::Share => (SHARE, false),
+            MemorySize::Bytes(bytes) => ((bytes as u64).min(SHARE - 1), true),
         };
+        let (heap, is_given) = wish(settings.heap);
+        let (pool, _) = wish(settings.pool);
+        let is_given = is_given && pool != SHARE;
         Wishes {
             heap,
-            pool: bytes(settings.pool_bytes),
+            pool,
             ring: settings.ring_bytes as u64,
             node_memory: bytes(if is_given { None } else { node_memory_bytes() }),
         }

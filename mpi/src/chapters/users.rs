@@ -16,6 +16,9 @@ use pelago_fabric::sync::Ordering;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+/// The setting with the size of the memory for windows.
+const POOL_SIZE: &str = "PELAGO_POOL_SIZE";
+
 struct Users {
     count: usize,
     has_sessions: bool,
@@ -57,7 +60,12 @@ pub fn enter(user: User, level: c_int) -> Result<&'static Mpi> {
                 MPI_ERR_OTHER,
                 "the process has left its job at MPI_Finalize. Begin a session before, if others follow"
             );
-            let settings = tool::changed_settings();
+            let mut settings = tool::changed_settings();
+            // Windows lie in the pool, and programs expect that these may be as large as the memory.
+            let is_set = settings.iter().any(|(name, _)| *name == POOL_SIZE);
+            if !is_set && std::env::var_os(POOL_SIZE).is_none_or(|value| value.is_empty()) {
+                settings.push((POOL_SIZE, "share".to_owned()));
+            }
             name_calls_by(library::current_call);
             let core = process::acquire_with(settings)?.core;
             users.process = std::process::id();
