@@ -1,8 +1,6 @@
 //! The arguments that differ between the two forms of a function, and the numbers that implementations get.
 
-use crate::abi::{
-    MPI_Aint, MPI_Count, MPI_Datatype, MPI_UNDEFINED, MPI_User_function, MPI_User_function_c, c_int, c_void,
-};
+use crate::abi::*;
 
 /// Integers that the program passes as an array; the implementation reads them as 64-bit numbers.
 #[derive(Clone, Copy)]
@@ -160,6 +158,78 @@ impl UserCombine {
     }
 }
 
+/// A function of the program that converts data between two representations, in either form.
+#[derive(Clone, Copy)]
+pub struct Conversion {
+    address: *mut c_void,
+    is_wide: bool,
+}
+
+// SAFETY: it is the address of a function.
+unsafe impl Send for Conversion {}
+// SAFETY: what holds for `Send` above holds for `Sync` as well.
+unsafe impl Sync for Conversion {}
+
+impl Conversion {
+    /// Whether data need no conversion: `MPI_CONVERSION_FN_NULL`.
+    pub fn is_null(&self) -> bool {
+        self.address.is_null()
+    }
+
+    /// Calls the function for the first items of a datatype: the error code that it returns.
+    ///
+    /// # Safety
+    /// The program has passed the function in the form that this was made with, and it is not null. The
+    /// buffers have the items.
+    pub unsafe fn call(
+        &self,
+        buffer: *mut c_void,
+        datatype: MPI_Datatype,
+        count: i64,
+        in_file: *mut c_void,
+        extra_state: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the caller promises what this function requires.
+        unsafe {
+            match self.is_wide {
+                true => MPI_Datarep_conversion_function_c::at(self.address.cast())(
+                    buffer,
+                    datatype,
+                    count,
+                    in_file,
+                    0,
+                    extra_state,
+                ),
+                false => match c_int::try_from(count) {
+                    Ok(count) => MPI_Datarep_conversion_function::at(self.address.cast())(
+                        buffer,
+                        datatype,
+                        count,
+                        in_file,
+                        0,
+                        extra_state,
+                    ),
+                    Err(_) => MPI_ERR_COUNT,
+                },
+            }
+        }
+    }
+}
+
+/// Defines the argument for a function of the program that converts data.
+macro_rules! conversion_function {
+    ($of:ty, $is_wide:literal) => {
+        #[repr(transparent)]
+        #[derive(Clone, Copy)]
+        pub struct ConversionFunction(pub *mut $of);
+        impl From<ConversionFunction> for Conversion {
+            fn from(function: ConversionFunction) -> Conversion {
+                Conversion { address: function.0.cast(), is_wide: $is_wide }
+            }
+        }
+    };
+}
+
 /// Defines the argument for a function of the program that combines elements.
 macro_rules! user_function {
     ($of:ty, $is_wide:literal) => {
@@ -232,6 +302,7 @@ pub mod small {
         results { CountOut = c_int, AintOut = MPI_Aint, DispUnitOut = c_int, }
     }
     user_function! { MPI_User_function, false }
+    conversion_function! { MPI_Datarep_conversion_function, false }
 }
 
 /// The types of the form with larger integers.
@@ -244,4 +315,5 @@ pub mod large {
         results { CountOut = MPI_Count, AintOut = MPI_Count, DispUnitOut = MPI_Aint, }
     }
     user_function! { MPI_User_function_c, true }
+    conversion_function! { MPI_Datarep_conversion_function_c, true }
 }

@@ -6,6 +6,7 @@ mod comm;
 mod datatype;
 mod environment;
 mod errhandler;
+mod file;
 mod group;
 mod info;
 mod integer;

@@ -31,4 +31,14 @@ api! {
     call MPI_Session_call_errhandler(
         session: MPI_Session, errorcode: c_int,
     ) => crate::chapters::session::session_call_errhandler;
+    large MPI_Session_attach_buffer(
+        session: MPI_Session, buffer: *mut c_void, size: Count,
+    ) => crate::chapters::session::session_attach_buffer;
+    large MPI_Session_detach_buffer(
+        session: MPI_Session, buffer_addr: *mut c_void, size: CountOut,
+    ) => crate::chapters::session::session_detach_buffer;
+    call MPI_Session_flush_buffer(session: MPI_Session) => crate::chapters::session::session_flush_buffer;
+    call MPI_Session_iflush_buffer(
+        session: MPI_Session, request: *mut MPI_Request,
+    ) => crate::chapters::session::session_iflush_buffer;
 }

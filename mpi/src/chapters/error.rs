@@ -126,6 +126,7 @@ blameless! {
     crate::convert::large::CountOut crate::convert::large::AintOut crate::convert::large::DispUnitOut
     crate::convert::large::Aint
     crate::convert::small::UserFunction crate::convert::large::UserFunction
+    crate::convert::small::ConversionFunction crate::convert::large::ConversionFunction
 }
 
 impl<T> Blame for *const T {}

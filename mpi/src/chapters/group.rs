@@ -19,19 +19,26 @@ pub struct Group {
     members: Option<Members>,
     /// The rank of this PE.
     me: Option<usize>,
+    /// The session that it comes from; `MPI_SESSION_NULL` for those of the world.
+    pub session: MPI_Session,
 }
 
 impl Group {
     /// All PEs of a job.
     pub fn all(n: usize, me: Pe) -> Group {
-        Group { members: Some(Members::all(n)), me: Some(me) }
+        Group { members: Some(Members::all(n)), me: Some(me), session: MPI_SESSION_NULL }
     }
 
     /// These PEs, where this PE is `me`.
     pub fn of(pes: &[Pe], me: Pe) -> Group {
         let members = (!pes.is_empty()).then(|| Members::of(pes));
         let rank = members.as_ref().and_then(|members| members.rank_of(me));
-        Group { members, me: rank }
+        Group { members, me: rank, session: MPI_SESSION_NULL }
+    }
+
+    /// The same group, of a session.
+    pub fn of_session(self, session: MPI_Session) -> Group {
+        Group { session, ..self }
     }
 
     pub fn len(&self) -> usize {
@@ -88,7 +95,7 @@ impl Group {
 /// The group with a handle.
 pub fn find(handle: MPI_Group) -> Result<Arc<Group>> {
     match handle {
-        MPI_GROUP_EMPTY => Ok(Arc::new(Group { members: None, me: None })),
+        MPI_GROUP_EMPTY => Ok(Arc::new(Group { members: None, me: None, session: MPI_SESSION_NULL })),
         MPI_GROUP_NULL => Err(Error::new(MPI_ERR_GROUP, "the group is MPI_GROUP_NULL")),
         _ => GROUPS
             .share(handle.0)
@@ -180,7 +187,7 @@ pub unsafe fn group_union(group1: MPI_Group, group2: MPI_Group, newgroup: *mut M
     let mut pes = one.pes();
     pes.extend(two.pes().into_iter().filter(|&pe| one.rank_of(pe).is_none()));
     // SAFETY: the program keeps the conditions that the standard has for this call.
-    unsafe { give(Group::of(&pes, own_pe()), newgroup) }
+    unsafe { give(Group::of(&pes, own_pe()).of_session(one.session), newgroup) }
 }
 
 /// `MPI_Group_intersection`, in the order of the first group.
@@ -188,7 +195,7 @@ pub unsafe fn group_intersection(group1: MPI_Group, group2: MPI_Group, newgroup:
     let (one, two) = (find(group1)?, find(group2)?);
     let pes: Vec<Pe> = one.pes().into_iter().filter(|&pe| two.rank_of(pe).is_some()).collect();
     // SAFETY: the program keeps the conditions that the standard has for this call.
-    unsafe { give(Group::of(&pes, own_pe()), newgroup) }
+    unsafe { give(Group::of(&pes, own_pe()).of_session(one.session), newgroup) }
 }
 
 /// `MPI_Group_difference`, in the order of the first group.
@@ -196,7 +203,7 @@ pub unsafe fn group_difference(group1: MPI_Group, group2: MPI_Group, newgroup: *
     let (one, two) = (find(group1)?, find(group2)?);
     let pes: Vec<Pe> = one.pes().into_iter().filter(|&pe| two.rank_of(pe).is_none()).collect();
     // SAFETY: the program keeps the conditions that the standard has for this call.
-    unsafe { give(Group::of(&pes, own_pe()), newgroup) }
+    unsafe { give(Group::of(&pes, own_pe()).of_session(one.session), newgroup) }
 }
 
 /// The ranks of an array, each of which the group has, no one twice.
@@ -218,7 +225,7 @@ fn checked_ranks(group: &Group, ranks: &[c_int]) -> Result<Vec<usize>> {
 
 fn including(group: &Group, ranks: &[usize]) -> Group {
     let pes: Vec<Pe> = ranks.iter().filter_map(|&rank| group.pe(rank as c_int)).collect();
-    Group::of(&pes, own_pe())
+    Group::of(&pes, own_pe()).of_session(group.session)
 }
 
 fn excluding(group: &Group, ranks: &[usize]) -> Group {

@@ -20,6 +20,7 @@ pub mod library;
 pub mod memory;
 pub mod op;
 pub mod p2p;
+pub mod pool_word;
 pub mod process;
 pub mod request;
 pub mod session;

@@ -9,7 +9,9 @@ use crate::chapters::error::{Error, On, Result, ensure};
 use crate::chapters::group::Group;
 use crate::chapters::info::{self, Entries, Hint, Hints};
 use crate::chapters::library::{Mpi, output};
+use crate::chapters::p2p::Place;
 use crate::chapters::users::{self, User};
+use crate::convert::IntegerOut;
 use crate::table::{Kind, Table};
 use std::ffi::CStr;
 use std::sync::Arc;
@@ -20,6 +22,8 @@ static SESSIONS: Table<Session> = Table::new(Kind::Session);
 pub struct Session {
     pub errhandler: HandlerCell,
     pub hints: Hints,
+    /// The buffer for buffered sends on communicators that come from it.
+    pub attached: Place,
 }
 
 /// The hints of sessions.
@@ -79,7 +83,11 @@ pub unsafe fn session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: 
 unsafe fn begin(info: MPI_Info, handler: Handler, session: *mut MPI_Session) -> Result {
     let place = output("session", session)?;
     let level = level_of(&info::given(info)?)?;
-    let own = Session { errhandler: HandlerCell::new(handler), hints: Hints::default() };
+    let own = Session {
+        errhandler: HandlerCell::new(handler),
+        hints: Hints::default(),
+        attached: Place::default(),
+    };
     own.hints.accept(info, &HINTS)?;
     let mpi = users::enter(User::Session, level)?;
     let Some(handle) = SESSIONS.insert(Arc::new(own)) else {
@@ -96,7 +104,8 @@ pub unsafe fn session_finalize(mpi: &'static Mpi, session: *mut MPI_Session) -> 
     let place = output("session", session)?;
     // SAFETY: the caller's pointer is valid for one value.
     let handle = unsafe { place.read() };
-    find(handle).map_err(|error| error.on(On::Session(handle)))?;
+    let own = find(handle).map_err(|error| error.on(On::Session(handle)))?;
+    own.attached.flush(mpi);
     SESSIONS.remove(handle.0);
     // SAFETY: the caller's pointer is valid, as for the read above.
     unsafe { place.write(MPI_SESSION_NULL) };
@@ -196,7 +205,7 @@ pub unsafe fn group_from_session_pset(
     find(session)?;
     let place = output("newgroup", newgroup)?;
     // SAFETY: the caller passes places and texts that are valid, or null.
-    unsafe { place.write(set(mpi, pset_name)?.handle()?) };
+    unsafe { place.write(set(mpi, pset_name)?.of_session(session).handle()?) };
     Ok(())
 }
 
@@ -228,4 +237,37 @@ pub unsafe fn session_call_errhandler(_mpi: &Mpi, session: MPI_Session, errorcod
         &format!("MPI_Session_call_errhandler: code {errorcode}"),
     );
     Ok(())
+}
+
+/// `MPI_Session_attach_buffer`.
+pub unsafe fn session_attach_buffer(
+    _mpi: &Mpi,
+    session: MPI_Session,
+    buffer: *mut c_void,
+    size: i64,
+) -> Result {
+    find(session)?.attached.attach(buffer, size)
+}
+
+/// `MPI_Session_detach_buffer`.
+pub unsafe fn session_detach_buffer(
+    mpi: &Mpi,
+    session: MPI_Session,
+    buffer_addr: *mut c_void,
+    size: IntegerOut,
+) -> Result {
+    // SAFETY: the program keeps the conditions that the standard has for this call.
+    unsafe { find(session)?.attached.detach(mpi, buffer_addr, size) }
+}
+
+/// `MPI_Session_flush_buffer`.
+pub unsafe fn session_flush_buffer(mpi: &Mpi, session: MPI_Session) -> Result {
+    find(session)?.attached.flush(mpi);
+    Ok(())
+}
+
+/// `MPI_Session_iflush_buffer`.
+pub unsafe fn session_iflush_buffer(_mpi: &Mpi, session: MPI_Session, request: *mut MPI_Request) -> Result {
+    // SAFETY: the program keeps the conditions that the standard has for this call.
+    unsafe { find(session)?.attached.start_flush(On::Session(session), request) }
 }

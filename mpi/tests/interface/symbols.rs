@@ -1,14 +1,12 @@
-//! The names of the library: those of the standard that are there, with their profiling twins, and no others.
+//! The names of the library: those of the standard, with their profiling twins, and no others.
 //!
-//! `functions.txt` are the functions of MPI 5.0 with their forms for large counts; `missing.txt` are those of
-//! them that the library does not have yet. That list may only become shorter.
+//! `functions.txt` are the functions of MPI 5.0 with their forms for large counts.
 
 use crate::common::{end_of, installed};
 use std::collections::BTreeSet;
 use std::process::Command;
 
 const STANDARD: &str = include_str!("../functions.txt");
-const MISSING: &str = include_str!("../missing.txt");
 
 /// The functions that a file of the library defines for programs, besides those of OpenSHMEM.
 fn defined(arguments: &[&str], file: &str) -> BTreeSet<String> {
@@ -20,14 +18,9 @@ fn defined(arguments: &[&str], file: &str) -> BTreeSet<String> {
     names.filter(|name| !name.ends_with(':') && !name.contains("shmem")).map(str::to_owned).collect()
 }
 
-fn listed(text: &str) -> BTreeSet<String> {
-    text.lines().map(str::to_owned).collect()
-}
-
 /// The functions that the library should have, under both of their names.
 fn expected() -> BTreeSet<String> {
-    let there = &listed(STANDARD) - &listed(MISSING);
-    there.iter().flat_map(|name| [name.clone(), format!("P{name}")]).collect()
+    STANDARD.lines().flat_map(|name| [name.to_owned(), format!("P{name}")]).collect()
 }
 
 #[track_caller]
@@ -36,15 +29,8 @@ fn assert_same(what: &str, found: &BTreeSet<String>, expected: &BTreeSet<String>
     let fewer: Vec<_> = expected.difference(found).filter(|name| !name.starts_with("PMPI")).collect();
     assert!(
         found == expected,
-        "{what}: names that are not expected (if they are new, remove them from mpi/tests/missing.txt): \
-         {more:?}; names that are not there: {fewer:?}"
+        "{what}: names that are not expected: {more:?}; names that are not there: {fewer:?}"
     );
-}
-
-#[test]
-fn missing_functions_are_functions_of_the_standard() {
-    let unknown: Vec<_> = listed(MISSING).difference(&listed(STANDARD)).cloned().collect();
-    assert!(unknown.is_empty(), "{unknown:?}");
 }
 
 #[test]

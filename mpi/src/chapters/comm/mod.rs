@@ -11,6 +11,7 @@ mod inquiry;
 mod inter;
 mod leave;
 mod link;
+mod meet;
 mod split_type;
 
 pub use agree::{Agreed, agree, exchange_lists};
@@ -19,6 +20,7 @@ pub use duplicate::*;
 pub use inquiry::*;
 pub use inter::*;
 pub use leave::*;
+pub use meet::{barrier, gather_words};
 pub use split_type::*;
 
 use crate::abi::*;
@@ -83,6 +85,7 @@ impl Comm {
 
     /// A communicator that members of this one make, with its error handler.
     pub fn child(&self, mpi: &Mpi, context: u64, group: Group, remote: Option<Group>) -> Comm {
+        let group = group.of_session(self.group.session);
         let child = Comm::new(context, group, remote, |pe| mpi.core.node(pe));
         child.errhandler.set(self.errhandler.get());
         child

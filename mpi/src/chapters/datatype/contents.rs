@@ -68,6 +68,31 @@ impl Arguments {
     }
 }
 
+impl Contents {
+    pub fn combiner(&self) -> c_int {
+        self.combiner
+    }
+
+    pub fn types(&self) -> &[Arc<Datatype>] {
+        &self.types
+    }
+
+    /// All numbers, in the order of the arguments of the call.
+    pub fn numbers(&self) -> Vec<i64> {
+        let Arguments { integers, addresses, counts, .. } = &self.arguments;
+        let integers: Vec<i64> = integers.iter().map(|&integer| integer.into()).collect();
+        let addresses: Vec<i64> = addresses.iter().map(|&address| address as i64).collect();
+        // In the large form, some arguments of arrays are integers and lie around the counts.
+        let before = match self.combiner {
+            MPI_COMBINER_SUBARRAY if !counts.is_empty() => 1,
+            MPI_COMBINER_DARRAY if !counts.is_empty() => 3,
+            _ => integers.len(),
+        };
+        let (first, last) = integers.split_at(before.min(integers.len()));
+        [first, counts, &addresses, last].concat()
+    }
+}
+
 /// The lengths of the lists of arguments, and the combiner.
 struct Envelope {
     integers: usize,
@@ -187,6 +212,15 @@ fn contents_of(datatype: MPI_Datatype) -> Result<Arc<Contents>> {
     contents.ok_or_else(|| Error::new(MPI_ERR_TYPE, "a named datatype has no contents"))
 }
 
+/// A handle for the program: that of a predefined datatype itself, and of others that of a duplicate, which
+/// the program frees.
+pub fn handle_for_program(datatype: &Datatype) -> Result<MPI_Datatype> {
+    match datatype.predefined.get() {
+        Some(&handle) => Ok(handle),
+        None => Arc::new(datatype.duplicate(datatype.contents.clone())).handle(),
+    }
+}
+
 /// Gives the program the datatypes of a call: predefined ones themselves, and of others a duplicate, which
 /// the program frees.
 unsafe fn put_types(contents: &Contents, room: i64, array: *mut MPI_Datatype) -> Result {
@@ -197,10 +231,7 @@ unsafe fn put_types(contents: &Contents, room: i64, array: *mut MPI_Datatype) ->
         "there is no room for {n} datatypes"
     );
     for (i, datatype) in contents.types.iter().enumerate() {
-        let handle = match datatype.predefined.get() {
-            Some(&handle) => handle,
-            None => Arc::new(datatype.duplicate(datatype.contents.clone())).handle()?,
-        };
+        let handle = handle_for_program(datatype)?;
         // SAFETY: the caller's array has room for them.
         unsafe { array.add(i).write(handle) };
     }

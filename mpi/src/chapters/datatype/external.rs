@@ -179,6 +179,19 @@ impl Datatype {
         });
     }
 
+    /// The bytes that the first bytes of packed data in `external32` have in memory; `count` elements have
+    /// more.
+    pub fn native_bytes_of(&self, count: usize, external: usize) -> usize {
+        let (mut rest, mut native) = (external, 0);
+        self.shape.signature.for_each_run(count, &mut |named, n| {
+            let whole = n.min(rest / named.external_bytes().max(1));
+            native += whole * named.native_bytes();
+            // Nothing follows an element that is not whole.
+            rest = if whole < n { 0 } else { rest - whole * named.external_bytes() };
+        });
+        native
+    }
+
     /// Bytes of `count` elements in `external32`.
     fn external_bytes(&self, count: i64) -> Result<usize> {
         bytes_of(count, self)?;

@@ -13,6 +13,7 @@ mod construct;
 mod contents;
 mod elements;
 mod external;
+mod file_form;
 mod fortran;
 mod inquiry;
 mod layout;
@@ -31,6 +32,7 @@ pub use construct::*;
 pub use contents::*;
 pub use elements::*;
 pub use external::*;
+pub use file_form::in_file;
 pub use fortran::*;
 pub use inquiry::*;
 pub use named::Basic;
@@ -201,7 +203,6 @@ impl Datatype {
     ///
     /// # Safety
     /// The buffer has the elements that these bytes are in.
-    #[allow(dead_code, reason = "file views read parts of a layout, and files are not there yet")]
     pub unsafe fn pack_range(&self, buffer: *const u8, first: usize, into: &mut [u8]) {
         let (bytes, into) = (into.len(), into.as_mut_ptr());
         if let Some(offset) = self.run_of_bytes(first + bytes) {
@@ -216,7 +217,6 @@ impl Datatype {
     ///
     /// # Safety
     /// The buffer has room for the elements that these bytes are in.
-    #[allow(dead_code, reason = "file views read parts of a layout, and files are not there yet")]
     pub unsafe fn unpack_range(&self, from: &[u8], first: usize, buffer: *mut u8) {
         // SAFETY: the caller promises what this function requires.
         unsafe { self.scatter(from.as_ptr(), first, from.len(), buffer) };
@@ -285,10 +285,10 @@ impl Datatype {
         })
     }
 
-    /// Calls a function with the elementary types of `count` elements: one, and how often it follows itself.
-    #[allow(dead_code, reason = "file views read parts of a layout, and files are not there yet")]
-    pub fn for_each_run(&self, count: usize, mut each: impl FnMut(Basic, usize)) {
-        self.shape.signature.for_each_run(count, &mut |named, times| each(named.basic(), times));
+    /// Calls a function with the elementary types of `count` elements: the named datatype, and how often it
+    /// follows itself.
+    pub fn for_each_named_run(&self, count: usize, mut each: impl FnMut(MPI_Datatype, usize)) {
+        self.shape.signature.for_each_run(count, &mut |named, times| each(named.handle(), times));
     }
 
     /// A handle of it.

@@ -394,7 +394,10 @@ proptest! {
         let all: Vec<_> = all.collect();
         prop_assert_eq!(datatype.basics(count).collect::<Vec<_>>(), all.clone());
         let mut runs = Vec::new();
-        datatype.for_each_run(count, |basic, times| runs.extend(std::iter::repeat_n(basic, times)));
+        datatype.for_each_named_run(count, |named, times| {
+            let basic = find(named).unwrap().basic().unwrap();
+            runs.extend(std::iter::repeat_n(basic, times));
+        });
         prop_assert_eq!(runs, all.iter().map(|entry| entry.0).collect::<Vec<_>>());
         let first = all.first().map(|entry| entry.0);
         if count > 0 {

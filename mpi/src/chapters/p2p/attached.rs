@@ -13,6 +13,7 @@ use crate::chapters::datatype;
 use crate::chapters::error::{Error, On, Result, ensure};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::request::{self, Active, Operation, Outcome};
+use crate::chapters::session;
 use crate::convert::IntegerOut;
 use pelago_core::msg::operation::Mode;
 use pelago_core::msg::request::RequestId;
@@ -56,8 +57,13 @@ impl Place {
 
     /// The place that buffered sends of a communicator use.
     fn of(comm: &Comm) -> Place {
-        let own = comm.attached.lock().buffer.is_some();
-        if own { comm.attached.share() } else { Place::of_process() }
+        let has_buffer = |place: &Place| place.lock().buffer.is_some();
+        if has_buffer(&comm.attached) {
+            return comm.attached.share();
+        }
+        let session = session::find(comm.group.session).ok();
+        let of_session = session.map(|session| session.attached.share()).filter(has_buffer);
+        of_session.unwrap_or_else(Place::of_process)
     }
 
     /// Attaches a buffer.

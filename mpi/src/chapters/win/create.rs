@@ -6,14 +6,13 @@
 use super::control::{BLOCK_BYTES, Control, DYNAMIC_BLOCK_BYTES, Peer};
 use super::epoch::{Access, Epoch};
 use super::inquiry::HINTS;
-use super::meet::{barrier, gather_words};
 use super::part::{Home, Part};
 use super::service::Service;
 use super::transfer::Outstanding;
 use super::{Predefined, WINDOWS, Window, find, hot};
 use crate::abi::*;
 use crate::chapters::attribute::Object;
-use crate::chapters::comm::Comm;
+use crate::chapters::comm::{Comm, barrier, gather_words};
 use crate::chapters::errhandler::{Handler, HandlerCell};
 use crate::chapters::error::{Error, On, Result, ensure};
 use crate::chapters::info::{self, Hints};
@@ -435,7 +434,7 @@ pub unsafe fn win_free(mpi: &Mpi, win: *mut MPI_Win) -> Result {
     }
     window.attributes.delete_all(Object::Win(handle)).map_err(|error| error.on(On::Win(handle)))?;
     window.complete_all(mpi)?;
-    barrier(mpi, window)?;
+    barrier(mpi, &window.comm)?;
     window.outstanding.finish(mpi);
     if let Some(service) = &window.service {
         // The wait runs the service.
@@ -443,7 +442,7 @@ pub unsafe fn win_free(mpi: &Mpi, win: *mut MPI_Win) -> Result {
         mpi.core.hooks.remove(&(Arc::clone(service) as Arc<dyn ProgressHook>));
     }
     // Messages of others to this one are over; memory that peers read may go.
-    barrier(mpi, window)?;
+    barrier(mpi, &window.comm)?;
     window.record.close();
     if let Some(window) = WINDOWS.remove(handle.0) {
         mpi.core.pool_free(window.control.offset, window.control.bytes);

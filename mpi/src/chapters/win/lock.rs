@@ -8,11 +8,10 @@
 
 use super::control::Peer;
 use crate::chapters::library::Mpi;
+use crate::chapters::pool_word::PoolWord;
 use pelago_core::base::awaited::Awaited;
-use pelago_core::endpoint::RemoteAddress;
-use pelago_core::endpoint::completion_counter::CompletionCounter;
+use pelago_fabric::AtomicOp;
 use pelago_fabric::sync::{Ordering, fence_after_update, spin_once};
-use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
 
 const EXCLUSIVE: u64 = 1 << 32;
 /// The most polls of the network between two attempts to take a lock.
@@ -81,25 +80,7 @@ pub fn release(mpi: &Mpi, peer: &Peer, hold: Hold) {
 
 /// Adds to the word, or sets it if it is 0: its old value.
 fn change(mpi: &Mpi, peer: &Peer, op: AtomicOp, operand: u64) -> u64 {
-    if let Some(word) = peer.lock() {
-        return match op {
-            // SYNC POINT window-lock: the holder acquires what the ones before it have released.
-            AtomicOp::Add => word.fetch_add(operand, Ordering::AcqRel),
-            _ => word
-                .compare_exchange(0, operand, Ordering::AcqRel, Ordering::Relaxed)
-                .unwrap_or_else(|held| held),
-        };
-    }
-    let mut old = [0u64];
-    let place: *mut u8 = old.as_mut_ptr().cast();
-    let atomic = Atomic { kind: AtomicKind::U64, op, operand, compare: 0 };
-    let target = RemoteAddress { operation: "lock", pe: peer.pe(), offset_bytes: peer.lock_offset() };
-    let core = &mpi.core;
-    // SYNC POINT window-lock: as above, with the operations on the way complete before. SAFETY: the word lies
-    // in the pool of the PE, aligned; the old value is valid until the atomic is complete, which is when
-    // `track` returns.
-    core.track(("lock", peer.pe()), CompletionCounter::is_done, |counter| unsafe {
-        core.start_atomic(core.net_endpoint(), target, &atomic, place, Some(counter));
-    });
-    old[0]
+    // The holder acquires what the ones before it have released.
+    let word = PoolWord { operation: "lock", pe: peer.pe(), offset: peer.lock_offset() };
+    word.change(mpi, peer.lock(), op, operand)
 }

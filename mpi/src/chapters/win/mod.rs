@@ -41,7 +41,6 @@ mod fast;
 mod hot;
 mod inquiry;
 mod lock;
-mod meet;
 mod part;
 mod request;
 mod service;

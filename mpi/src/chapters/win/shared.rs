@@ -5,9 +5,9 @@
 
 use super::create::{Made, check, communicator, make};
 use super::find;
-use super::meet::gather_words;
 use super::part::Home;
 use crate::abi::*;
+use crate::chapters::comm::gather_words;
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::info;
 use crate::chapters::library::{Mpi, output};

@@ -2,10 +2,10 @@
 
 use super::epoch::{Access, Token, expect};
 use super::lock::{self, Hold};
-use super::meet::barrier;
 use super::request::{COMPLETE, POST, tell};
 use super::{Window, find, hot};
 use crate::abi::*;
+use crate::chapters::comm::barrier;
 use crate::chapters::error::{self, Error, On, Result, ensure};
 use crate::chapters::group;
 use crate::chapters::library::{self, Mpi, output};
@@ -36,7 +36,7 @@ pub unsafe fn win_fence(mpi: &Mpi, assert: c_int, win: MPI_Win) -> Result {
         );
     }
     let completed = window.complete_all(mpi);
-    barrier(mpi, window)?;
+    barrier(mpi, &window.comm)?;
     let opens = assert & MPI_MODE_NOSUCCEED == 0;
     window.epoch().access = if opens { Access::Fence } else { Access::None };
     window.record.is_open.store(opens, Ordering::Relaxed);

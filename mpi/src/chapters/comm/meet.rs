@@ -1,8 +1,7 @@
-//! The collective operations that windows need.
+//! The collective operations by which windows and files come into being, and go.
 
-use super::Window;
+use super::Comm;
 use crate::abi::*;
-use crate::chapters::comm::Comm;
 use crate::chapters::error::{Error, Result};
 use crate::chapters::library::Mpi;
 use pelago_core::coll::shape::Operation;
@@ -34,10 +33,10 @@ pub fn gather_words<const N: usize>(mpi: &Mpi, comm: &Comm, words: [u64; N]) -> 
     Ok(all)
 }
 
-/// A barrier of the processes of a window.
-pub fn barrier(mpi: &Mpi, window: &Window) -> Result {
-    match window.len() {
+/// A barrier of the members of a communicator.
+pub fn barrier(mpi: &Mpi, comm: &Comm) -> Result {
+    match comm.len() {
         1 => Ok(()),
-        _ => run(mpi, &window.comm, &MessageCall::of_bytes(Operation::Barrier, 0, 0), null_mut(), null_mut()),
+        _ => run(mpi, comm, &MessageCall::of_bytes(Operation::Barrier, 0, 0), null_mut(), null_mut()),
     }
 }

@@ -1,0 +1,99 @@
+//! Inquiries about files: group, access mode, info, error handlers.
+
+use super::{DEFAULT, find, handler};
+use crate::abi::*;
+use crate::chapters::comm::barrier;
+use crate::chapters::errhandler::{Handler, Takes};
+use crate::chapters::error::{Error, On, Result};
+use crate::chapters::info::{self, Hint, Hints};
+use crate::chapters::library::{Mpi, output};
+use std::sync::PoisonError;
+
+/// The room for the name of a data representation, with its end.
+pub const MAX_DATAREP: usize = MPI_MAX_DATAREP_STRING as usize;
+
+/// The permissions of a file that is created, less those that the process masks.
+const PERMISSIONS: u32 = 0o666;
+
+/// Whether a text is a number of permissions.
+fn is_permissions(text: &str) -> bool {
+    u32::from_str_radix(text, 8).is_ok_and(|bits| bits <= 0o7777)
+}
+
+/// The hints of files. Of those of the standard, the library follows `file_perm`; the others are for systems
+/// with striped files and for buffers of collective accesses.
+pub(super) static HINTS: [Hint; 4] = [
+    Hint { key: "file_perm", default: None, accepts: is_permissions },
+    Hint::text("access_style", None),
+    Hint::text("nb_proc", None),
+    Hint::text("mpi_memory_alloc_kinds", None),
+];
+
+/// The permissions of a file with these hints that is created.
+pub fn permissions(hints: &Hints) -> u32 {
+    let given = hints.entries(&HINTS).get("file_perm");
+    given.and_then(|text| u32::from_str_radix(&text, 8).ok()).unwrap_or(PERMISSIONS)
+}
+
+/// `MPI_File_get_group`.
+pub unsafe fn file_get_group(_mpi: &Mpi, fh: MPI_File, group: *mut MPI_Group) -> Result {
+    let place = output("group", group)?;
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(find(fh)?.comm.group.clone().handle()?) };
+    Ok(())
+}
+
+/// `MPI_File_get_amode`.
+pub unsafe fn file_get_amode(_mpi: &Mpi, fh: MPI_File, amode: *mut c_int) -> Result {
+    let (file, place) = (find(fh)?, output("amode", amode)?);
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(file.amode) };
+    Ok(())
+}
+
+/// `MPI_File_set_info`: hints that the library does not know are ignored.
+pub unsafe fn file_set_info(mpi: &Mpi, fh: MPI_File, given: MPI_Info) -> Result {
+    let file = find(fh)?;
+    let accepted = info::find(given).and_then(|_| file.hints.accept(given, &HINTS));
+    barrier(mpi, &file.comm)?;
+    accepted
+}
+
+/// `MPI_File_get_info`.
+pub unsafe fn file_get_info(_mpi: &Mpi, fh: MPI_File, info_used: *mut MPI_Info) -> Result {
+    // SAFETY: the caller's pointer is null, or valid for one value.
+    unsafe { find(fh)?.hints.give(&HINTS, info_used) }
+}
+
+/// `MPI_File_set_errhandler`: that of `MPI_FILE_NULL` is the one that files are opened with.
+pub unsafe fn file_set_errhandler(_mpi: &Mpi, file: MPI_File, errhandler: MPI_Errhandler) -> Result {
+    let handler = Handler::find(errhandler, Takes::File)?;
+    match file {
+        MPI_FILE_NULL => *DEFAULT.lock().unwrap_or_else(PoisonError::into_inner) = handler,
+        _ => find(file)?.errhandler.set(handler),
+    }
+    Ok(())
+}
+
+/// The handler of a file or of `MPI_FILE_NULL`.
+fn handler_of(file: MPI_File) -> Result<Handler> {
+    if file != MPI_FILE_NULL {
+        find(file)?;
+    }
+    handler(file).ok_or_else(|| Error::new(MPI_ERR_FILE, "the file has no error handler"))
+}
+
+/// `MPI_File_get_errhandler`.
+pub unsafe fn file_get_errhandler(_mpi: &Mpi, file: MPI_File, errhandler: *mut MPI_Errhandler) -> Result {
+    let place = output("errhandler", errhandler)?;
+    // SAFETY: the caller's pointer is valid for one value.
+    unsafe { place.write(handler_of(file)?.handle_of()?) };
+    Ok(())
+}
+
+/// `MPI_File_call_errhandler`.
+pub unsafe fn file_call_errhandler(_mpi: &Mpi, fh: MPI_File, errorcode: c_int) -> Result {
+    let text = format!("MPI_File_call_errhandler: code {errorcode}");
+    handler_of(fh)?.handle(On::File(fh), errorcode, &text);
+    Ok(())
+}
