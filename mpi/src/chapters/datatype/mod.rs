@@ -48,7 +48,9 @@ use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use shape::Shape;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use walk::{Gather, Scatter, Visit};
+#[cfg(test)]
+use walk::Visit;
+use walk::{Gather, Scatter};
 
 static NAMED: OnceLock<Box<[Option<Arc<Datatype>>]>> = OnceLock::new();
 static DERIVED: Table<Datatype> = Table::new(Kind::Datatype);
@@ -254,7 +256,7 @@ impl Datatype {
 
     /// Calls a function with the contiguous blocks of a part of the data of elements. It gets blocks that
     /// are adjacent apart or as one. It is faster than the iterator.
-    #[allow(dead_code, reason = "file views read parts of a layout, and files are not there yet")]
+    #[cfg(test)]
     pub fn for_each_block(&self, first: usize, bytes: usize, each: impl FnMut(isize, usize)) {
         struct Each<F>(F);
         impl<F: FnMut(isize, usize)> Visit for Each<F> {
@@ -266,7 +268,7 @@ impl Datatype {
     }
 
     /// The type map of `count` elements: elementary types, and where they are from the address of the buffer.
-    #[allow(dead_code, reason = "file views read parts of a layout, and files are not there yet")]
+    #[cfg(test)]
     pub fn basics(&self, count: usize) -> impl Iterator<Item = (Basic, isize)> + '_ {
         let mut blocks = self.blocks(count);
         let (mut place, mut rest) = (0isize, 0usize);

@@ -216,20 +216,21 @@ impl Signature {
     }
 
     /// The elementary types of `count` elements, one after the other.
-    #[allow(dead_code, reason = "file views read parts of a layout, and files are not there yet")]
+    #[cfg(test)]
     pub fn basics(&self, count: usize) -> Basics<'_> {
         Basics { stack: vec![(self, count, 0)], run: None }
     }
 }
 
 /// The elementary types of elements.
-#[allow(dead_code, reason = "file views read parts of a layout, and files are not there yet")]
+#[cfg(test)]
 pub struct Basics<'a> {
     /// Signatures that the iterator is within: how often it still goes over each, and the next part.
     stack: Vec<(&'a Signature, usize, usize)>,
     run: Option<(Named, usize)>,
 }
 
+#[cfg(test)]
 impl Iterator for Basics<'_> {
     type Item = Named;
 

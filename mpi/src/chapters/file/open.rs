@@ -108,9 +108,11 @@ fn open_everywhere(
     let mut system: Result<Option<std::fs::File>> =
         is_first.then(|| system::open(path, amode, true, permissions)).transpose();
     let pointer = if is_first { mpi.core.pool_alloc(POINTER_BYTES) } else { None };
-    let give_up = |error| {
+    let give_up = |error: Error| {
         pointer.iter().for_each(|&offset| mpi.core.pool_free(offset, POINTER_BYTES));
-        error
+        // The error of another process does not name the file.
+        let is_own = error.text().contains(&format!("{path:?}"));
+        if is_own { error } else { Error::new(error.code(), format!("opening {path:?}: {}", error.text())) }
     };
     let mine = match &system {
         Err(error) => Err(Error::new(error.code(), error.text())),
