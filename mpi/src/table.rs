@@ -7,9 +7,10 @@
 //! Invariant: a position is freed and used again only by the owner of its handle. A reference from `get` is
 //! valid until then, and the program must not free an object during another call on it.
 
-use pelago_fabric::sync::{AtomicPtr, AtomicU32, Ordering};
+use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::collections::BTreeMap;
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const CHUNK: usize = 1024;
 const CHUNKS: usize = 512;
@@ -20,7 +21,7 @@ const GENERATION_MASK: u32 = 0xff;
 const KIND_MASK: usize = 0xf;
 
 /// The kind of the objects of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Kind {
     Comm = 1,
@@ -41,6 +42,29 @@ impl Kind {
     pub fn may_have(self, number: usize) -> bool {
         number >> FIRST_SHIFT != 0 && number & KIND_MASK == self as usize
     }
+}
+
+/// Whether tables note the origin of handles.
+static ARE_NOTED: AtomicBool = AtomicBool::new(false);
+/// The function that has made each handle that is in a table.
+static ORIGINS: Mutex<BTreeMap<usize, (Kind, &'static str)>> = Mutex::new(BTreeMap::new());
+/// Finds the function of the interface that the program has called.
+type Caller = fn() -> Option<&'static str>;
+static CALLER: OnceLock<Caller> = OnceLock::new();
+
+/// From now on, notes the function that makes a handle, which `caller` finds.
+pub fn note_origins(caller: Caller) {
+    CALLER.get_or_init(|| caller);
+    ARE_NOTED.store(true, Ordering::Relaxed);
+}
+
+/// The handles that are in tables: how many of each kind each function has made.
+pub fn left() -> BTreeMap<Kind, BTreeMap<&'static str, usize>> {
+    let mut left: BTreeMap<Kind, BTreeMap<&'static str, usize>> = BTreeMap::new();
+    for &(kind, maker) in ORIGINS.lock().unwrap_or_else(PoisonError::into_inner).values() {
+        *left.entry(kind).or_default().entry(maker).or_default() += 1;
+    }
+    left
 }
 
 /// A table of objects of one kind.
@@ -92,7 +116,13 @@ impl<T> Table<T> {
         // SYNC POINT handle: releases the object to `get`.
         slot.object.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
         let generation = (slot.generation.load(Ordering::Relaxed) & GENERATION_MASK) as usize;
-        Some((position + 1) << FIRST_SHIFT | generation << GENERATION_SHIFT | self.kind as usize)
+        let handle = (position + 1) << FIRST_SHIFT | generation << GENERATION_SHIFT | self.kind as usize;
+        if ARE_NOTED.load(Ordering::Relaxed) {
+            let maker = CALLER.get().and_then(|caller| caller()).unwrap_or("a function without a name");
+            let mut origins = ORIGINS.lock().unwrap_or_else(PoisonError::into_inner);
+            origins.insert(handle, (self.kind, maker));
+        }
+        Some(handle)
     }
 
     #[inline]
@@ -140,6 +170,9 @@ impl<T> Table<T> {
         let object = slot.object.swap(null_mut(), Ordering::AcqRel);
         if object.is_null() {
             return None;
+        }
+        if ARE_NOTED.load(Ordering::Relaxed) {
+            ORIGINS.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle);
         }
         slot.generation.fetch_add(1, Ordering::Relaxed);
         self.free.lock().unwrap_or_else(PoisonError::into_inner).positions.push(position as u32);

@@ -16,6 +16,7 @@ pub mod generalized;
 pub mod group;
 pub mod info;
 pub mod integer;
+pub mod leaks;
 pub mod library;
 pub mod memory;
 pub mod op;

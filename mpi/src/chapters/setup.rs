@@ -2,6 +2,7 @@
 
 use crate::abi::*;
 use crate::chapters::error::{Error, Result, ensure};
+use crate::chapters::leaks;
 use crate::chapters::library::{self, Mpi, output};
 use crate::chapters::users::{self, User};
 use std::sync::OnceLock;
@@ -56,6 +57,7 @@ pub unsafe fn finalize(mpi: &'static Mpi) -> Result {
     );
     ensure!(!library::is_finalized(), MPI_ERR_OTHER, "it is called a second time");
     crate::chapters::comm::delete_own_attributes(mpi)?;
+    leaks::report(mpi);
     library::end_world();
     users::leave(mpi)
 }

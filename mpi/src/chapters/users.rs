@@ -7,6 +7,7 @@
 
 use crate::abi::*;
 use crate::chapters::error::{Result, ensure};
+use crate::chapters::leaks;
 use crate::chapters::library::{self, Mpi};
 use crate::chapters::request;
 use crate::chapters::tool;
@@ -69,7 +70,9 @@ pub fn enter(user: User, level: c_int) -> Result<&'static Mpi> {
             name_calls_by(library::current_call);
             let core = process::acquire_with(settings)?.core;
             users.process = std::process::id();
-            library::open(core)
+            let mpi = library::open(core);
+            leaks::begin(mpi);
+            mpi
         }
     };
     if level > MPI_THREAD_SINGLE {

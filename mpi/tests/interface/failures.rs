@@ -83,3 +83,71 @@ fn a_process_that_exits_without_mpi_finalize_is_reported() {
     let ended = run_with(&mpi_program(PROGRAM, &[]), &["forgotten"], 2, &[]);
     assert!(ended.status != 0 && ended.stderr.contains("PE"), "{}: {}", ended.line, ended.stderr);
 }
+
+/// Objects that are left are printed with `PELAGO_CHECK=on` alone.
+#[test]
+fn what_is_left_at_the_end_is_named() {
+    let program = mpi_program(
+        r#"
+#include <mpi.h>
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank, number = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm copy, half, freed;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Comm_dup(MPI_COMM_WORLD, &freed);
+    MPI_Comm_free(&freed);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &half);
+    MPI_Request request;
+    if (rank == 1) MPI_Irecv(&number, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, &request);
+    MPI_Finalize();
+    return 0;
+}
+"#,
+        &[],
+    );
+    run_with(&program, &[], 2, &[]).assert_silent();
+    let ended = run_with(&program, &[], 2, &[("PELAGO_CHECK", "on")]);
+    let comms = "2 communicators are left: 1 of MPI_Comm_dup, 1 of MPI_Comm_split. Free communicators by \
+                 MPI_Comm_free\n";
+    let request = "PE 1: MPI_Finalize: a request is left: 1 of MPI_Irecv. Complete requests, for example by \
+                   MPI_Wait, or free them\n";
+    assert_eq!(ended.status, 0, "{}: {}", ended.line, ended.stderr);
+    for line in
+        [format!("PE 0: MPI_Finalize: {comms}"), format!("PE 1: MPI_Finalize: {comms}"), request.into()]
+    {
+        assert!(ended.stderr.contains(&line), "{line}{}", ended.stderr);
+    }
+    assert_eq!(ended.stderr.lines().count(), 3, "{}", ended.stderr);
+}
+
+/// Other calls, or other sizes, at the members of a communicator end the job.
+#[test]
+fn collective_calls_that_do_not_match_are_named() {
+    let program = mpi_program(
+        r#"
+#include <mpi.h>
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int rank, numbers[2] = {0}, sums[2];
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (argc > 1) MPI_Allreduce(numbers, sums, rank ? 2 : 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    else if (rank) MPI_Barrier(MPI_COMM_WORLD);
+    else MPI_Bcast(numbers, 2, MPI_INT, 1, MPI_COMM_WORLD);
+    MPI_Finalize();
+    return 0;
+}
+"#,
+        &[],
+    );
+    let checked = [("PELAGO_CHECK", "on")];
+    let ended = run_with(&program, &["sizes"], 2, &checked);
+    assert!(ended.status != 0 && ended.stderr.contains("MPI_Allreduce"), "{}", ended.stderr);
+    let ended = run_with(&program, &[], 2, &checked);
+    assert!(ended.status != 0 && ended.stderr.contains("MPI_B"), "{}", ended.stderr);
+}
