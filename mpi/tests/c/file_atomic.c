@@ -1,7 +1,7 @@
 /* Atomic mode, sizes, and the transfer to the device. */
 #include "file_check.h"
 
-enum { BLOCKS = 64, ROUNDS = 40 };
+enum { BLOCKS = 1024, ROUNDS = 50 };
 
 /* All processes write the same places again and again. A read in atomic mode sees the data of one. */
 static void one_writer_at_a_time(int has_holes) {
