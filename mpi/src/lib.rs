@@ -4,8 +4,9 @@
 //! function that implements it, in the module of its chapter below `chapters/`. `convert` has the two forms
 //! of arguments, `table` the handles.
 //!
-//! Invariant: nothing here moves data by itself: messages are those of `pelago_core::msg`, collective
-//! operations the schedules of `pelago_core::message_coll`.
+//! Invariant: nothing here moves data between processes by itself: messages are those of `pelago_core::msg`,
+//! collective operations the schedules of `pelago_core::message_coll`. Files are read and written by system
+//! calls (`chapters/file/system.rs`).
 
 #![allow(clippy::too_many_arguments, reason = "the standard has calls with many arguments")]
 

@@ -44,6 +44,10 @@ int main(int argc, char **argv)
     } else if (!strcmp(mistake, "exit")) {
         if (rank == 1) exit(3);
         MPI_Recv(numbers, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (!strcmp(mistake, "file")) {
+        MPI_File file;
+        MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_ARE_FATAL);
+        MPI_File_open(MPI_COMM_WORLD, "/no such folder/data", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
     } else if (!strcmp(mistake, "forgotten")) {
         return 0;
     }
@@ -59,7 +63,7 @@ int main(int argc, char **argv)
 fn mistakes_end_the_job_in_words() {
     let program = mpi_program(PROGRAM, &[]);
     // The exit status of a fatal error is its class (MPI 5.0, 20.1).
-    let cases: [(&str, i32, &[&str]); 10] = [
+    let cases: [(&str, i32, &[&str]); 11] = [
         ("death", 137, &["PE 1", "signal 9"]),
         ("abort", 7, &["PE 1", "MPI_Abort", "7"]),
         ("truncated", 15, &["PE 0: MPI_Recv", "rank 1", "tag 5", "2 elements"]),
@@ -68,6 +72,7 @@ fn mistakes_end_the_job_in_words() {
         ("comm", 5, &["PE 1: MPI_Barrier", "MPI_COMM_NULL"]),
         ("twice", 16, &["MPI_Init", "second time"]),
         ("exit", 3, &["PE 1", "3"]),
+        ("file", 42, &["MPI_File_open", "/no such folder/data"]),
         ("early", 16, &["MPI_Comm_rank", "before MPI_Init"]),
         ("late", 16, &["MPI_Barrier", "after MPI_Finalize"]),
     ];

@@ -339,4 +339,11 @@ mod tests {
         assert_eq!(again[..8], (-2i64).to_ne_bytes());
         assert_eq!(again[8..], 5i64.to_ne_bytes());
     }
+
+    #[test]
+    fn bytes_before_the_end_of_a_file_are_whole_elements() {
+        let of = |handle, bytes| super::super::find(handle).unwrap().native_bytes_of(3, bytes);
+        assert_eq!([0, 3, 4, 9, 12].map(|bytes| of(MPI_LONG, bytes)), [0, 0, 8, 16, 24]);
+        assert_eq!([11, 12, 25, 36].map(|bytes| of(MPI_DOUBLE_INT, bytes)), [0, 12, 24, 36]);
+    }
 }
