@@ -10,8 +10,8 @@
 //! the others. Non-blocking and split collective accesses are complete when they return from their first
 //! call. Nothing is cached here, so that a write is seen by every later read on the same machine.
 //!
-//! Invariant: a collective call that can fail tells the other processes (`agree`), so that it fails at all
-//! of them with the same class.
+//! Invariant: a collective call for which processes wait tells the others whether it fails (`agree`), so that
+//! it fails at all of them with the same class. An unordered access waits for nobody, and fails alone.
 
 mod access;
 mod agree;
