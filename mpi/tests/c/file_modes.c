@@ -1,5 +1,7 @@
 /* Opening, closing and deleting files: access modes, errors, and agreement of all processes on them. */
 #include "file_check.h"
+#include <signal.h>
+#include <sys/resource.h>
 
 static int try_open(const char *name, int amode) {
     MPI_File fh = MPI_FILE_NULL;
@@ -156,6 +158,33 @@ static void access_rules(void) {
     removed();
 }
 
+/* A device that is always full, and a limit of the length of files. */
+static void no_room(void) {
+    char text[MPI_MAX_ERROR_STRING];
+    int word = 7, length;
+    MPI_File fh;
+    MPI_Status status;
+    DONE(MPI_File_open(MPI_COMM_WORLD, "/dev/full", MPI_MODE_WRONLY, MPI_INFO_NULL, &fh));
+    REFUSED(MPI_File_write_at(fh, 0, &word, 1, MPI_INT, &status), MPI_ERR_NO_SPACE);
+    MPI_Error_string(MPI_ERR_NO_SPACE, text, &length);
+    CHECK(strstr(text, "MPI_File_write_at") && strstr(text, "/dev/full"), 1, "the message %s", text);
+    REFUSED(MPI_File_write_all(fh, &word, 1, MPI_INT, &status), MPI_ERR_NO_SPACE);
+    DONE(MPI_File_sync(fh));
+    DONE(MPI_File_close(&fh));
+    struct rlimit limit = {4096, RLIM_INFINITY}, none = {RLIM_INFINITY, RLIM_INFINITY};
+    signal(SIGXFSZ, SIG_IGN);
+    fh = created();
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit), 0, "setrlimit");
+    REFUSED(MPI_File_write_at(fh, 5000, &word, 1, MPI_INT, &status), MPI_ERR_NO_SPACE);
+    /* The end of an access may be beyond the limit. */
+    REFUSED(MPI_File_write_at(fh, 4094, &word, 1, MPI_INT, &status), MPI_ERR_NO_SPACE);
+    REFUSED(MPI_File_set_size(fh, 8192), MPI_ERR_NO_SPACE);
+    CHECK(setrlimit(RLIMIT_FSIZE, &none), 0, "setrlimit");
+    DONE(MPI_File_close(&fh));
+    removed();
+}
+
 /* Every process a file of its own, and a file of a part of the processes. */
 static void communicators(void) {
     char own[300];
@@ -190,6 +219,7 @@ int main(int argc, char **argv) {
     permissions();
     append();
     access_rules();
+    no_room();
     communicators();
     return finish();
 }

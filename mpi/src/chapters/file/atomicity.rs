@@ -5,13 +5,27 @@
 //! locks.
 
 use super::agree::{agree, agree_on_same};
-use super::find;
 use super::system::{self, failed};
+use super::{File, find};
 use crate::abi::*;
 use crate::chapters::comm::barrier;
 use crate::chapters::error::Result;
 use crate::chapters::library::{Mpi, output};
 use pelago_fabric::sync::Ordering;
+
+impl File {
+    /// Waits until the data that this process has written are on the device, if the file has one.
+    pub fn to_device(&self) -> Result {
+        if !self.is_dirty.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        match system::retried(|| self.system.sync_all()) {
+            // The system has no device to write to, as for a terminal.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            other => other.map_err(|error| failed("writing to the device", &self.path, &error)),
+        }
+    }
+}
 
 /// `MPI_File_set_atomicity`.
 pub unsafe fn file_set_atomicity(mpi: &Mpi, fh: MPI_File, flag: c_int) -> Result {
@@ -35,10 +49,6 @@ pub unsafe fn file_get_atomicity(_mpi: &Mpi, fh: MPI_File, flag: *mut c_int) -> 
 /// processes see them.
 pub unsafe fn file_sync(mpi: &Mpi, fh: MPI_File) -> Result {
     let file = find(fh)?;
-    let mut mine = file.check_no_split();
-    if mine.is_ok() && file.is_dirty.swap(false, Ordering::Relaxed) {
-        let synced = system::retried(|| file.system.sync_all());
-        mine = synced.map_err(|error| failed("writing to the device", &file.path, &error));
-    }
+    let mine = file.check_no_split().and_then(|()| file.to_device());
     agree(mpi, &file.comm, mine.map(|()| [0; 2])).map(drop)
 }

@@ -14,7 +14,7 @@ use crate::chapters::error::{Error, On, Result, ensure};
 use crate::chapters::info::{self, Hints};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::pool_word::PoolWord;
-use pelago_fabric::sync::{AtomicBool, Ordering};
+use pelago_fabric::sync::AtomicBool;
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -193,11 +193,7 @@ pub unsafe fn file_close(mpi: &Mpi, fh: *mut MPI_File) -> Result {
 fn close(mpi: &Mpi, handle: MPI_File) -> Result {
     let file = find(handle)?;
     let is_temporary = file.amode & MPI_MODE_DELETE_ON_CLOSE != 0;
-    let mut mine = file.check_no_split();
-    if mine.is_ok() && !is_temporary && file.is_dirty.swap(false, Ordering::Relaxed) {
-        let synced = system::retried(|| file.system.sync_all());
-        mine = synced.map_err(|error| system::failed("writing to the device", &file.path, &error));
-    }
+    let mine = file.check_no_split().and_then(|()| if is_temporary { Ok(()) } else { file.to_device() });
     // Afterwards no process uses the shared file pointer any more.
     agree(mpi, &file.comm, mine.map(|()| [0; 2]))?;
     let is_first = file.comm.my_rank() == 0;

@@ -18,7 +18,7 @@ pub fn class_of(error: &io::Error) -> c_int {
         libc::EEXIST => MPI_ERR_FILE_EXISTS,
         libc::EACCES | libc::EPERM => MPI_ERR_ACCESS,
         libc::EROFS => MPI_ERR_READ_ONLY,
-        libc::ENOSPC => MPI_ERR_NO_SPACE,
+        libc::ENOSPC | libc::EFBIG => MPI_ERR_NO_SPACE,
         libc::EDQUOT => MPI_ERR_QUOTA,
         libc::ENAMETOOLONG | libc::EISDIR | libc::ENOTDIR | libc::ELOOP => MPI_ERR_BAD_FILE,
         libc::ETXTBSY | libc::EBUSY => MPI_ERR_FILE_IN_USE,
