@@ -33,6 +33,9 @@ pub struct Compare {
     /// Let Open MPI yield its core while it waits (mpi_yield_when_idle); by default it does not
     #[arg(long)]
     r#yield: bool,
+    /// Run Pelago's MPI library, with the program of the other libraries, instead of its OpenSHMEM library
+    #[arg(long)]
+    mpi: bool,
     /// Leave Pelago over libfabric out
     #[arg(long)]
     no_libfabric: bool,
@@ -84,9 +87,11 @@ fn heading(args: &Compare) -> String {
     let [first, second] = &args.netns;
     let beside = if args.busy { ", beside a process that computes (means of all blocks)" } else { "" };
     let waiting = if args.r#yield { "yields" } else { "spins" };
+    let ours = if args.mpi { "MPI" } else { "OpenSHMEM" };
     format!(
         "{} a node, in the network namespaces {first} and {second}, not bound{beside}.\n\
-         Open MPI {waiting} while it waits. Microseconds an operation, the median over the rounds; in\n\
+         Pelago by its {ours} library. Open MPI {waiting} while it waits.\n\
+         Microseconds an operation, the median over the rounds; in\n\
          brackets the median of the ratios (ours to theirs). half-round-trip: a put with signal each way,\n\
          or a message; bandwidth: one of 16 transfers; put-rate: one of 64 puts and a quiet. Of a socket,\n\
          barrier is an exchange of 8 bytes, put-quiet and get are a round trip.\n",
@@ -142,7 +147,8 @@ impl Programs {
         let prefix = peers::install("pelago")?;
         // A mean next to a process that computes needs blocks from many time slices.
         let flags: &[&str] = if args.busy { &["-DBLOCKS=60"] } else { &[] };
-        peers::compile(&prefix.join("bin/oshcc"), "net_shmem.c", Side::Pelago.name(), flags)?;
+        let (wrapper, source) = if args.mpi { ("mpicc", "net_mpi.c") } else { ("oshcc", "net_shmem.c") };
+        peers::compile(&prefix.join("bin").join(wrapper), source, Side::Pelago.name(), flags)?;
         peers::compile(Path::new("gcc"), "net_raw.c", Side::Socket.name(), flags)?;
         args.against.iter().try_for_each(|side| peers::compile_by(*side, "net_mpi.c", flags).map(drop))?;
         let hosts = hosts::pair(&args.netns)?;
