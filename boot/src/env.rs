@@ -298,9 +298,10 @@ settings! {
     eager_limit: Option<usize> = parse::eager_limit, "PELAGO_EAGER_LIMIT", "auto", User,
         accepts "auto, or bytes from 0 to 1g",
         help "longest two-sided message that is sent before a receive asks for it (MPT's eager limit)";
-    single_copy: bool = parse::switch, "PELAGO_SINGLE_COPY", "off", User,
-        accepts "on or off (also 1 or 0, true or false, yes or no)",
-        help "on a node, read long messages from the sender (process_vm_readv), not through shared memory";
+    single_copy: Option<bool> = parse::auto_switch, "PELAGO_SINGLE_COPY", "auto", User,
+        accepts "auto, on or off (also 1 or 0, true or false, yes or no)",
+        help "on a node, read long messages from the sender (process_vm_readv), not through shared memory; \
+              auto: the first ones try both";
     unexpected_memory: usize = parse::unexpected_memory, "PELAGO_UNEXPECTED_MEMORY", "60m", User,
         accepts "bytes from 64k to 64g",
         help "memory of a PE for two-sided messages that no receive has asked for (MPT: unexpected buffers)";

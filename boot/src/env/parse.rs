@@ -80,6 +80,10 @@ pub(super) fn switch(text: &str) -> Option<bool> {
     }
 }
 
+pub(super) fn auto_switch(text: &str) -> Option<Option<bool>> {
+    if is_auto(text) { Some(None) } else { switch(text).map(Some) }
+}
+
 pub(super) fn barrier(text: &str) -> Option<BarrierKind> {
     match text.to_ascii_lowercase().as_str() {
         "auto" => Some(BarrierKind::Auto),
@@ -288,8 +292,9 @@ mod tests {
             assert_eq!(switch(text), Some(false), "{text}");
         }
         for text in ["2", "enable", "of", " on"] {
-            assert_eq!(switch(text), None, "{text}");
+            assert_eq!((switch(text), auto_switch(text)), (None, None), "{text}");
         }
+        assert_eq!(["auto", "on", "no"].map(auto_switch), [Some(None), Some(Some(true)), Some(Some(false))]);
     }
 
     #[test]

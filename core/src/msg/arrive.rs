@@ -244,7 +244,11 @@ impl Exchange {
         (request.phase, request.moved) = (Phase::Arriving, 0);
         match wanted {
             0 => self.complete(id),
-            _ => self.peers[from].arriving += 1,
+            _ => {
+                let is_alone = self.peers[from].arriving == 0 && self.peers[from].out.is_some();
+                self.single_copy.note_asked(id, wanted, is_alone);
+                self.peers[from].arriving += 1;
+            }
         }
         self.accept(from, (send, id), (target, wanted));
         Some(())
@@ -280,10 +284,14 @@ impl Exchange {
                     unsafe { copy::transfer(target, address as *const u8, bytes) };
                     return Some(true);
                 }
-                let peer = &mut self.peers[from];
+                let (peer, choice) = (&mut self.peers[from], &mut self.single_copy);
                 let Some(pid) = pid.filter(|_| peer.is_readable) else { return Some(false) };
+                if !choice.reads(bytes, peer.arriving == 0) {
+                    return Some(false);
+                }
                 // SAFETY: the caller of the receive keeps its room valid.
-                peer.is_readable = unsafe { process::read(pid, address, target, bytes) };
+                let read = || unsafe { process::read(pid, address, target, bytes) };
+                peer.is_readable = choice.read(bytes, read);
                 Some(peer.is_readable)
             }
         }
@@ -367,6 +375,7 @@ impl Exchange {
         request.moved = moved;
         if moved == wanted {
             self.peers[from].arriving -= 1;
+            self.single_copy.note_arrived(id);
             self.complete(id);
         }
         Some(())

@@ -12,6 +12,7 @@
 //! chapter 3, for the rules of matching.
 
 mod arrive;
+mod choice;
 pub mod envelope;
 pub mod hooks;
 pub mod matching;
@@ -21,6 +22,7 @@ mod outgoing;
 pub mod process;
 pub mod queue;
 pub mod request;
+
 pub mod state;
 pub mod wire;
 

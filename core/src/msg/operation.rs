@@ -117,7 +117,7 @@ impl TwoSided {
             // SAFETY: the caller guarantees the data.
             Box::<[u8]>::from(unsafe { std::slice::from_raw_parts(data, bytes) })
         });
-        if !is_eager && self.msg.limits.reads_processes {
+        if !is_eager && self.msg.limits.single_copy != Some(false) {
             process::permit_reads();
         }
         let request = Request {

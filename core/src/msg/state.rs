@@ -3,6 +3,7 @@
 //! Invariant: one lock protects all of it, and no call of the network is made while it is held: the network
 //! delivers messages under its own lock, and takes this one then.
 
+use super::choice::Choice;
 use super::envelope::Envelope;
 use super::matching::Matching;
 use super::request::{Phase, Request, RequestId, Requests, Status};
@@ -39,8 +40,8 @@ pub struct Limits {
     pub eager_bytes: usize,
     /// Bytes of the messages that a PE keeps at most before a receive asks for them.
     pub unexpected_bytes: usize,
-    /// Whether the memory of other processes is read by a system call.
-    pub reads_processes: bool,
+    /// Whether the memory of other processes is read by a system call; `None`: where that is faster.
+    pub single_copy: Option<bool>,
 }
 
 impl MsgState {
@@ -49,7 +50,7 @@ impl MsgState {
         let limits = Limits {
             eager_bytes,
             unexpected_bytes: settings.unexpected_memory,
-            reads_processes: settings.single_copy,
+            single_copy: settings.single_copy,
         };
         MsgState { state: OnceLock::new(), limits }
     }
@@ -92,6 +93,8 @@ pub(super) struct Exchange {
     pub(super) busy: VecDeque<Pe>,
     /// Whether a thread sends over the network what waits for it.
     pub(super) is_flushing: bool,
+    /// How long messages come from other processes of the node.
+    pub(super) single_copy: Choice,
     /// Sends whose data are being put, and receives whose buffers are to be concealed.
     pub(super) putting: Vec<RequestId>,
     pub(super) written: Vec<RequestId>,
@@ -290,6 +293,7 @@ impl State {
                 peers: (0..n_pes).map(peer).collect(),
                 busy: VecDeque::new(),
                 is_flushing: false,
+                single_copy: Choice::new(limits.single_copy),
                 putting: Vec::new(),
                 written: Vec::new(),
                 stalled: Vec::new(),
@@ -469,7 +473,7 @@ impl Peer {
         Peer {
             out,
             eager_bytes: if pe == world.my_pe() { usize::MAX } else { limits.eager_bytes.min(most) },
-            is_readable: limits.reads_processes,
+            is_readable: limits.single_copy != Some(false),
             waiting: VecDeque::new(),
             answers: VecDeque::new(),
             pushing: VecDeque::new(),

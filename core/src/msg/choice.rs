@@ -1,0 +1,162 @@
+//! How long messages come from another process of this node: *read* from its memory by one system call and
+//! one copy, or in *pieces* through the FIFO, which both PEs copy at the same time. Machines differ in which
+//! of the two is faster, by a factor of three either way, so that by default the first long messages of each
+//! size class try both.
+//!
+//! Invariant: only messages that come when no other one is arriving from their sender are timed in pieces.
+
+use super::request::RequestId;
+use std::time::Instant;
+
+/// Messages of a size class that try each way; the best of them counts, because the first ones find pages
+/// that were never touched.
+const TRIALS: u32 = 5;
+/// The lengths from which on messages are in the second and the third class: two buffers of them fit into a
+/// core's second cache, into the cache that cores share, and into neither.
+const CLASSES: [usize; 2] = [512 << 10, 2 << 20];
+/// Pieces must take less than this part of the time of a read: during a read the sender need not call
+/// anything.
+const PIECES_AT_MOST: f64 = 0.85;
+
+/// The choice of a PE.
+#[derive(Debug)]
+pub(super) struct Choice {
+    /// The way that the settings name.
+    forced: Option<bool>,
+    classes: [Class; 3],
+    /// A message that comes in pieces and is timed: its receive, its length, and when it was asked for.
+    timed: Option<(RequestId, usize, Instant)>,
+}
+
+/// The trials of a size class.
+#[derive(Clone, Copy, Debug)]
+struct Class {
+    reads: Trials,
+    pieces: Trials,
+}
+
+/// How often a way was tried, and the least nanoseconds that a byte took.
+#[derive(Clone, Copy, Debug)]
+struct Trials {
+    n: u32,
+    best: f64,
+}
+
+impl Trials {
+    const NONE: Trials = Trials { n: 0, best: f64::INFINITY };
+
+    fn add(&mut self, bytes: usize, start: Instant) {
+        self.n += 1;
+        self.best = self.best.min(start.elapsed().as_nanos() as f64 / bytes.max(1) as f64);
+    }
+
+    fn are_over(self) -> bool {
+        self.n >= TRIALS
+    }
+}
+
+impl Class {
+    /// Whether messages are read. `is_alone`: no other message is arriving from the sender.
+    fn reads(&self, is_alone: bool) -> bool {
+        match (self.reads.are_over(), self.pieces.are_over()) {
+            (false, _) => true,
+            (true, false) => !is_alone,
+            (true, true) => self.pieces.best >= self.reads.best * PIECES_AT_MOST,
+        }
+    }
+}
+
+impl Choice {
+    pub(super) fn new(forced: Option<bool>) -> Choice {
+        let class = Class { reads: Trials::NONE, pieces: Trials::NONE };
+        Choice { forced, classes: [class; 3], timed: None }
+    }
+
+    fn class(&mut self, bytes: usize) -> &mut Class {
+        &mut self.classes[CLASSES.partition_point(|&first| first <= bytes)]
+    }
+
+    /// Whether to read a message of this length.
+    pub(super) fn reads(&mut self, bytes: usize, is_alone: bool) -> bool {
+        let forced = self.forced;
+        forced.unwrap_or_else(|| self.class(bytes).reads(is_alone))
+    }
+
+    /// Reads a message by `read`, which returns whether it could.
+    pub(super) fn read(&mut self, bytes: usize, read: impl FnOnce() -> bool) -> bool {
+        if self.forced.is_some() || self.class(bytes).reads.are_over() {
+            return read();
+        }
+        let start = Instant::now();
+        let is_read = read();
+        self.class(bytes).reads.add(bytes, start);
+        is_read
+    }
+
+    /// A message is asked for in pieces.
+    pub(super) fn note_asked(&mut self, id: RequestId, bytes: usize, is_alone: bool) {
+        if self.forced.is_none() && is_alone && self.timed.is_none() && !self.class(bytes).pieces.are_over() {
+            self.timed = Some((id, bytes, Instant::now()));
+        }
+    }
+
+    /// All pieces of a message have come.
+    #[inline]
+    pub(super) fn note_arrived(&mut self, id: RequestId) {
+        if let Some((timed, bytes, start)) = self.timed
+            && timed == id
+        {
+            self.timed = None;
+            self.class(bytes).pieces.add(bytes, start);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// A choice whose trials of short messages took these nanoseconds a byte.
+    fn tried(reads: f64, pieces: f64) -> Choice {
+        let mut choice = Choice::new(None);
+        let trials = |best| Trials { n: TRIALS, best };
+        choice.classes[0] = Class { reads: trials(reads), pieces: trials(pieces) };
+        choice
+    }
+
+    #[test]
+    fn the_faster_way_is_taken_and_reading_where_both_are_alike() {
+        assert!(tried(0.05, 0.12).reads(65536, true), "reading is faster");
+        assert!(!tried(0.07, 0.02).reads(65536, true), "pieces are faster");
+        assert!(tried(0.05, 0.048).reads(65536, true), "both are alike");
+        assert!(Choice::new(None).reads(65536, true), "the first messages are read");
+        let mut choice = tried(0.07, 0.02);
+        assert!(
+            CLASSES.iter().all(|&bytes| choice.reads(bytes, true)),
+            "other classes have trials of their own"
+        );
+    }
+
+    #[test]
+    fn both_ways_are_tried_and_settings_go_before() {
+        let mut choice = Choice::new(None);
+        for _ in 0..TRIALS {
+            assert!(choice.reads(65536, true));
+            assert!(choice.read(65536, || true));
+        }
+        assert!(choice.reads(65536, false), "beside others a message in pieces would be timed wrongly");
+        for n in 0..TRIALS {
+            assert!(!choice.reads(65536, true), "{n}");
+            choice.note_asked(RequestId::from_code(n.into()), 65536, true);
+            choice.note_asked(RequestId::from_code(99), 65536, true);
+            choice.note_arrived(RequestId::from_code(99));
+            choice.note_arrived(RequestId::from_code(n.into()));
+        }
+        assert_eq!((choice.classes[0].reads.n, choice.classes[0].pieces.n), (TRIALS, TRIALS));
+        assert!(choice.classes[0].pieces.best < Duration::from_secs(60).as_nanos() as f64);
+        for forced in [true, false] {
+            assert_eq!(Choice::new(Some(forced)).reads(1 << 30, true), forced);
+        }
+    }
+}
