@@ -48,6 +48,12 @@ impl<T> TryLock<T> {
         TryLock { word, next, inside: UnsafeCell::new(inside) }
     }
 
+    /// An open lock for a static.
+    #[cfg(not(loom))]
+    pub const fn of_static(inside: T) -> TryLock<T> {
+        TryLock { word: AtomicU32::new(OPEN), next: AtomicU32::new(OPEN), inside: UnsafeCell::new(inside) }
+    }
+
     /// Takes a lock that is never left closed, if need be after a wait.
     #[inline(always)]
     pub fn lock(&self) -> Taken<'_, T> {

@@ -8,6 +8,7 @@
 //! valid until then, and the program must not free an object during another call on it.
 
 use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use pelago_fabric::trylock::TryLock;
 use std::collections::BTreeMap;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -71,7 +72,7 @@ pub fn left() -> BTreeMap<Kind, BTreeMap<&'static str, usize>> {
 pub struct Table<T> {
     kind: Kind,
     chunks: [AtomicPtr<Slot<T>>; CHUNKS],
-    free: Mutex<Free>,
+    free: TryLock<Free>,
 }
 
 struct Slot<T> {
@@ -90,13 +91,13 @@ impl<T> Table<T> {
         Table {
             kind,
             chunks: [const { AtomicPtr::new(null_mut()) }; CHUNKS],
-            free: Mutex::new(Free { positions: Vec::new(), used: 0 }),
+            free: TryLock::of_static(Free { positions: Vec::new(), used: 0 }),
         }
     }
 
     /// Puts an object in; returns its handle. `None` if the table is full.
     pub fn insert(&self, object: Arc<T>) -> Option<usize> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock();
         let position = match free.positions.pop() {
             Some(position) => position as usize,
             None if free.used == CHUNKS * CHUNK => return None,
@@ -174,15 +175,16 @@ impl<T> Table<T> {
         if ARE_NOTED.load(Ordering::Relaxed) {
             ORIGINS.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle);
         }
-        slot.generation.fetch_add(1, Ordering::Relaxed);
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).positions.push(position as u32);
+        // The thread that has taken the object is the only one that changes the generation.
+        slot.generation.store(slot.generation.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+        self.free.lock().positions.push(position as u32);
         // SAFETY: the table's share of the `Arc`, taken once.
         Some(unsafe { Arc::from_raw(object) })
     }
 
     /// The number of objects.
     pub fn len(&self) -> usize {
-        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = self.free.lock();
         free.used - free.positions.len()
     }
 }

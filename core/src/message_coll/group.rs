@@ -69,7 +69,7 @@ impl MessageGroup {
     }
 
     /// A number for an operation that is started again and again, in any order with others of this kind. All
-    /// members call this in the same order. Operations that are [`KEPT`] calls apart have the same number:
+    /// members call this in the same order. Operations that are 2048 calls apart have the same number:
     /// they must be started in one order.
     pub fn keep_number(&self) -> OperationNumber {
         OperationNumber(KEPT + self.kept.fetch_add(1, Ordering::Relaxed) % KEPT)

@@ -4,7 +4,7 @@
 //! to it is valid for the duration of a call.
 
 use crate::abi::*;
-use crate::chapters::comm::{self, Comm};
+use crate::chapters::comm::{self, Comm, KeptComm};
 use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::errhandler::Handler;
 use crate::chapters::error::{Error, Result};
@@ -66,6 +66,17 @@ impl Mpi {
             MPI_COMM_WORLD => Ok(Arc::clone(&self.world)),
             MPI_COMM_SELF => Ok(Arc::clone(&self.own)),
             _ => comm::share(handle),
+        }
+    }
+
+    /// The communicator with a handle, for an operation that may last longer than the call.
+    #[inline]
+    pub fn keep_comm(&self, handle: MPI_Comm) -> Result<KeptComm> {
+        // The state of the library lives as long as the process.
+        match (handle, get()) {
+            (MPI_COMM_WORLD, Some(mpi)) => Ok(KeptComm::Predefined(&mpi.world)),
+            (MPI_COMM_SELF, Some(mpi)) => Ok(KeptComm::Predefined(&mpi.own)),
+            _ => self.share_comm(handle).map(KeptComm::Shared),
         }
     }
 

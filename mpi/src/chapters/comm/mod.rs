@@ -37,6 +37,7 @@ use pelago_core::Pe;
 use pelago_core::memory::members::Members;
 use pelago_core::message_coll::MessageGroup;
 use pelago_core::msg::envelope::Context;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 static COMMS: Table<Comm> = Table::new(Kind::Comm);
@@ -182,6 +183,26 @@ impl Comm {
 #[inline]
 pub fn find(handle: MPI_Comm) -> Result<&'static Comm> {
     COMMS.get(handle.0).ok_or_else(|| no_comm(handle))
+}
+
+/// A communicator that an operation keeps. The predefined ones live as long as the process: no share of them
+/// is counted.
+#[derive(Clone)]
+pub enum KeptComm {
+    Predefined(&'static Comm),
+    Shared(Arc<Comm>),
+}
+
+impl Deref for KeptComm {
+    type Target = Comm;
+
+    #[inline]
+    fn deref(&self) -> &Comm {
+        match self {
+            KeptComm::Predefined(comm) => comm,
+            KeptComm::Shared(comm) => comm,
+        }
+    }
 }
 
 /// A share of it.

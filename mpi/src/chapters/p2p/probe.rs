@@ -2,7 +2,7 @@
 
 use super::receive::{Receive, pattern, truncated};
 use crate::abi::*;
-use crate::chapters::comm::Comm;
+use crate::chapters::comm::{Comm, KeptComm};
 use crate::chapters::error::{Error, On, Result};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::request::{self, Active, NO_PROCESS, Outcome, received, store};
@@ -15,7 +15,7 @@ static MESSAGES: Table<Message> = Table::new(Kind::Message);
 
 /// A message that only its holder can receive.
 struct Message {
-    comm: Arc<Comm>,
+    comm: KeptComm,
     handle: MPI_Comm,
     matched: Mutex<Option<Matched>>,
 }
@@ -63,7 +63,7 @@ pub unsafe fn iprobe(
 }
 
 /// A handle for a message that was taken.
-fn keep(comm: Arc<Comm>, handle: MPI_Comm, matched: Matched) -> Result<MPI_Message> {
+fn keep(comm: KeptComm, handle: MPI_Comm, matched: Matched) -> Result<MPI_Message> {
     let message = Message { comm, handle, matched: Mutex::new(Some(matched)) };
     let kept = MESSAGES.insert(Arc::new(message)).map(MPI_Message);
     kept.ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many matched messages. Receive some"))
@@ -79,7 +79,7 @@ pub unsafe fn mprobe(
     status: *mut MPI_Status,
 ) -> Result {
     let place = output("message", message)?;
-    let shared = mpi.share_comm(comm)?;
+    let shared = mpi.keep_comm(comm)?;
     let (kept, seen) = match pattern(&shared, source, tag)? {
         None => (MPI_MESSAGE_NO_PROC, NO_PROCESS),
         Some(pattern) => {
@@ -107,7 +107,7 @@ pub unsafe fn improbe(
     status: *mut MPI_Status,
 ) -> Result {
     let (flag, place) = (output("flag", flag)?, output("message", message)?);
-    let shared = mpi.share_comm(comm)?;
+    let shared = mpi.keep_comm(comm)?;
     let taken = match pattern(&shared, source, tag)? {
         None => Some((MPI_MESSAGE_NO_PROC, NO_PROCESS)),
         Some(pattern) => match mpi.core.match_once(&pattern) {
@@ -153,7 +153,7 @@ unsafe fn start_matched(
     let receive = Receive { buffer, count, datatype, source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, comm };
     // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe {
-        let active = receive.start_matched(mpi, Arc::clone(&message.comm), matched)?;
+        let active = receive.start_matched(mpi, message.comm.clone(), matched)?;
         place.write(MPI_MESSAGE_NULL);
         Ok((active, On::Comm(comm)))
     }

@@ -2,7 +2,7 @@
 
 use super::buffer::bytes_of;
 use crate::abi::*;
-use crate::chapters::comm::Comm;
+use crate::chapters::comm::{Comm, KeptComm};
 use crate::chapters::datatype;
 use crate::chapters::error::{Error, On, Result, ensure};
 use crate::chapters::library::{Mpi, output};
@@ -72,7 +72,7 @@ impl Receive {
     /// # Safety
     /// The buffer has room for the elements, and is left alone until the receive is complete.
     pub unsafe fn start(self, mpi: &Mpi) -> Result<Active> {
-        let comm = mpi.share_comm(self.comm)?;
+        let comm = mpi.keep_comm(self.comm)?;
         let room = bytes_of(self.count, mpi.layout(self.count, self.datatype)?)?;
         let Some(pattern) = pattern(&comm, self.source, self.tag)? else {
             return Ok(Active::Done(Outcome { status: NO_PROCESS, error: MPI_SUCCESS }));
@@ -89,7 +89,7 @@ impl Receive {
     unsafe fn begin(
         self,
         mpi: &Mpi,
-        comm: std::sync::Arc<Comm>,
+        comm: KeptComm,
         room: usize,
         begin: impl FnOnce(*mut u8) -> Started,
     ) -> Result<Active> {
@@ -125,7 +125,7 @@ impl Receive {
     pub unsafe fn start_matched(
         self,
         mpi: &Mpi,
-        comm: std::sync::Arc<Comm>,
+        comm: KeptComm,
         matched: pelago_core::msg::operation::Matched,
     ) -> Result<Active> {
         let room = bytes_of(self.count, mpi.layout(self.count, self.datatype)?)?;

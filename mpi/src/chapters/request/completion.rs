@@ -87,6 +87,9 @@ pub(super) unsafe fn report(handle: MPI_Request, outcome: &Outcome, status: *mut
 
 fn failure(outcome: &Outcome) -> Error {
     let text = match outcome.error {
+        MPI_ERR_TRUNCATE if outcome.status == EMPTY_STATUS => {
+            "the members of a collective operation have given different sizes".to_owned()
+        }
         MPI_ERR_TRUNCATE => format!(
             "the message of rank {} with tag {} is longer than the buffer of the receive. Give it more room",
             outcome.status.MPI_SOURCE, outcome.status.MPI_TAG

@@ -12,7 +12,7 @@ pub use inquiry::*;
 pub use status::*;
 
 use crate::abi::*;
-use crate::chapters::comm::Comm;
+use crate::chapters::comm::{Comm, KeptComm};
 use crate::chapters::datatype::Datatype;
 use crate::chapters::error::{Error, On, Result};
 use crate::chapters::generalized::Generalized;
@@ -72,7 +72,7 @@ pub struct Outcome {
 pub struct Message {
     pub id: RequestId,
     /// Of a receive: the communicator, the room in bytes, and where data go that were received elsewhere.
-    pub receive: Option<(Arc<Comm>, usize)>,
+    pub receive: Option<(KeptComm, usize)>,
     pub unpack: Option<Unpack>,
     /// Data that live as long as the operation.
     pub kept: Option<Box<[u8]>>,
