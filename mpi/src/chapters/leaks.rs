@@ -2,6 +2,7 @@
 
 use crate::chapters::library::{self, Mpi};
 use crate::table::{self, Kind};
+use std::io::Write;
 
 /// Begins to note what makes handles, if calls are checked.
 pub fn begin(mpi: &Mpi) {
@@ -13,14 +14,17 @@ pub fn begin(mpi: &Mpi) {
 /// Prints a line for each kind of objects that are left: how many, which functions have made them, and what
 /// frees them.
 pub fn report(mpi: &Mpi) {
+    let mut lines = String::new();
     for (kind, makers) in table::left() {
         let Some((one, several, remedy)) = words(kind) else { continue };
         let n: usize = makers.values().sum();
         let makers: Vec<String> = makers.iter().map(|(maker, n)| format!("{n} of {maker}")).collect();
         let objects = if n == 1 { format!("{one} is") } else { format!("{n} {several} are") };
         let me = mpi.core.my_pe();
-        eprintln!("PE {me}: MPI_Finalize: {objects} left: {}. {remedy}", makers.join(", "));
+        lines += &format!("PE {me}: MPI_Finalize: {objects} left: {}. {remedy}\n", makers.join(", "));
     }
+    // In one piece, so that the lines of several PEs do not mix. A closed stream leaves nobody to tell.
+    let _ = std::io::stderr().write_all(lines.as_bytes());
 }
 
 /// The names of objects of a kind, one and several, and the remedy. `None` for those that need no end.
