@@ -22,6 +22,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Bytes of the longest eager message, unless a setting says otherwise.
 const EAGER_BYTES: usize = 16 << 10;
+/// The same over a network, where the answer that a longer message waits for takes longer than a copy.
+const NET_EAGER_BYTES: usize = 32 << 10;
 /// The least number of unsolicited messages that a PE keeps of each other one.
 const KEPT_MIN: u64 = 8;
 /// The greatest number.
@@ -36,8 +38,9 @@ pub struct MsgState {
 /// The thresholds of the protocols.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of the longest eager message.
+    /// Bytes of the longest eager message, on a node and over a network.
     pub eager_bytes: usize,
+    pub net_eager_bytes: usize,
     /// Bytes of the messages that a PE keeps at most before a receive asks for them.
     pub unexpected_bytes: usize,
     /// Whether the memory of other processes is read by a system call; `None`: where that is faster.
@@ -46,9 +49,11 @@ pub struct Limits {
 
 impl MsgState {
     pub fn new(settings: &Settings) -> MsgState {
-        let eager_bytes = settings.eager_limit.unwrap_or(EAGER_BYTES);
+        let [eager_bytes, net_eager_bytes] =
+            [EAGER_BYTES, NET_EAGER_BYTES].map(|bytes| settings.eager_limit.unwrap_or(bytes));
         let limits = Limits {
             eager_bytes,
+            net_eager_bytes,
             unexpected_bytes: settings.unexpected_memory,
             single_copy: settings.single_copy,
         };
@@ -274,7 +279,8 @@ impl State {
         // A message to this PE itself takes no way at all.
         let pair = |pe| slot(pe).zip(own).filter(|_| pe != me);
         let input = |pe| pair(pe).map(|(from, to)| shared.fifos(from, to).map(|fifo| fifo.consumer()));
-        let kept = limits.unexpected_bytes / n_pes / limits.eager_bytes.max(INLINE_BYTES);
+        let longest = if world.net.is_some() { limits.net_eager_bytes } else { limits.eager_bytes };
+        let kept = limits.unexpected_bytes / n_pes / longest.max(INLINE_BYTES);
         let kept_max = (kept as u64).clamp(KEPT_MIN, KEPT_MAX);
         let peer = |pe| Peer::new(world, shared, (pe, pair(pe)), limits);
         let mut pes = vec![0; memory.blocks().len()];
@@ -470,9 +476,10 @@ impl Peer {
             Some(out) => out.fifos[UNSOLICITED].message_bytes() - HEADS_BYTES,
             None => world.net.as_ref().map_or(0, |net| net.message_bytes().saturating_sub(HEADS_BYTES)),
         };
+        let eager_bytes = if out.is_some() { limits.eager_bytes } else { limits.net_eager_bytes };
         Peer {
             out,
-            eager_bytes: if pe == world.my_pe() { usize::MAX } else { limits.eager_bytes.min(most) },
+            eager_bytes: if pe == world.my_pe() { usize::MAX } else { eager_bytes.min(most) },
             is_readable: limits.single_copy != Some(false),
             waiting: VecDeque::new(),
             answers: VecDeque::new(),

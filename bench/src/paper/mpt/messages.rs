@@ -74,7 +74,7 @@ pub fn limits(_: &Lab) -> Result<Evidence> {
                 "exhausts 20480 entries",
             ),
             value(
-                "eager limit (PELAGO_EAGER_LIMIT, auto: 16 KiB)",
+                "eager limit (PELAGO_EAGER_LIMIT, auto: 16 KiB, over a network 32 KiB)",
                 default_of("PELAGO_EAGER_LIMIT")?,
                 "128000 B",
             ),
