@@ -69,6 +69,15 @@ const SHMEM_BUDGETS: [Budget; 11] = [
     Budget { probe: "pshmem_long_broadcast", instructions: 180, what: "the same on another team" },
 ];
 
+/// The same for the MPI library: a put of a word and its flush take at most 80 together; the probes are in
+/// `budget/mpi_probe.c`.
+const MPI_BUDGETS: [Budget; 4] = [
+    Budget { probe: "MPI_Put", instructions: 55, what: "put of a word in a window" },
+    Budget { probe: "MPI_Get", instructions: 55, what: "get of a word" },
+    Budget { probe: "MPI_Fetch_and_op", instructions: 210, what: "atomic addition" },
+    Budget { probe: "MPI_Win_flush", instructions: 25, what: "flush with nothing outstanding" },
+];
+
 /// Between PEs of one node in a job of two nodes: the budgets are those of a job of one node; the probes are
 /// in `budget/src/bin/probe_nodes.rs`.
 const NODES_BUDGETS: [Budget; 7] = [
@@ -188,10 +197,13 @@ enum Verdict {
 pub fn run(json: bool, record: bool) -> Result<()> {
     let mut built = build(&PROBES)?;
     built.0.extend(build(&FAKE_LIBFABRIC)?.0);
-    let (in_c, in_rust) = (shmem_probes()?, built.program("probe")?);
+    let (folder, in_rust) = (metadata()?.target_directory.join("budget"), built.program("probe")?);
+    Install::release_library(&folder.join("prefix")).run()?;
+    let (in_c, of_mpi) = (probes(&folder, "oshcc", "shmem_probe")?, probes(&folder, "mpicc", "mpi_probe")?);
     let alone = |program: Command| tracer::count(program, DEADLINE_SECONDS);
     let mut rows = judge("", &BUDGETS, &alone(Command::new(in_rust))?);
     rows.extend(judge("", &SHMEM_BUDGETS, &alone(Command::new(&in_c))?));
+    rows.extend(judge("", &MPI_BUDGETS, &alone(Command::new(of_mpi))?));
     rows.extend(judge("", &NET_BUDGETS, &alone(over_net(&built, &built.program("probe_net")?)?)?));
     let far = over_net(&built, &in_c)?;
     rows.extend(judge(" (far PE)", &SHMEM_NET_BUDGETS, &alone(far)?));
@@ -285,19 +297,16 @@ fn in_job(built: &Built, program: &Path, is_far: bool) -> Result<Vec<Count>> {
 /// The number of PEs of such a job: two on one node, one on the other.
 const JOB_PES: &str = "3";
 
-/// Installs the OpenSHMEM library and builds its probes; returns the path of the program.
-fn shmem_probes() -> Result<PathBuf> {
-    let folder = metadata()?.target_directory.join("budget");
-    let prefix = folder.join("prefix");
-    Install::release_library(&prefix).run()?;
-    let program = folder.join("shmem-probe");
-    let status = Command::new(prefix.join("bin/oshcc"))
+/// Compiles the probes of a library by its installed compiler wrapper; returns the path of the program.
+fn probes(folder: &Path, wrapper: &str, source: &str) -> Result<PathBuf> {
+    let program = folder.join(source);
+    let status = Command::new(folder.join("prefix/bin").join(wrapper))
         .args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-o"])
         .arg(&program)
-        .arg(root().join("xtask/src/budget/shmem_probe.c"))
+        .arg(root().join("xtask/src/budget").join(source).with_extension("c"))
         .status()
-        .context("cannot run the installed oshcc")?;
-    ensure!(status.success(), "cannot build the probes of the OpenSHMEM library, see above");
+        .with_context(|| format!("cannot run the installed {wrapper}"))?;
+    ensure!(status.success(), "cannot build {source}.c, see above");
     Ok(program)
 }
 

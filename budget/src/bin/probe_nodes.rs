@@ -5,6 +5,7 @@ use pelago::message::Received;
 use pelago::{On, Symmetric, Team, World};
 use pelago_budget::{probe, run};
 use std::hint::black_box;
+use std::time::{Duration, Instant};
 
 #[inline(never)]
 fn put_checked(array: &Symmetric<'_, u64>, pe: usize, index: usize, value: u64) -> pelago::Result<()> {
@@ -47,6 +48,10 @@ fn receive(team: &Team<'_>, from: usize, into: &mut [u64]) -> pelago::Result<Rec
     team.receive(from, 1, into)
 }
 
+/// The element that PE 0 sets when all is counted, and how long the others look at it.
+const END: usize = 63;
+const PATIENCE: Duration = Duration::from_secs(120);
+
 fn main() -> pelago::Result<()> {
     let world = World::init()?;
     let array = world.alloc_zeroed::<u64>(64)?;
@@ -57,6 +62,12 @@ fn main() -> pelago::Result<()> {
         let sends = if array.ptr(0).is_some() { 2 } else { 0 };
         (0..sends).try_for_each(|_| team.send(0, 1, &[7u64]))?;
         world.barrier();
+        // A PE that sleeps would have to be woken by what is counted, so that this one looks until the end.
+        let start = Instant::now();
+        while array.g(me, END)? == 0 {
+            assert!(start.elapsed() < PATIENCE, "PE {me}: PE 0 has not counted within {PATIENCE:?}");
+            std::thread::yield_now();
+        }
         return Ok(());
     }
     world.barrier();
@@ -92,5 +103,7 @@ fn main() -> pelago::Result<()> {
         probe("send", send as _, Box::new(|| drop(black_box(send)(&team, near, &[7])))),
         probe("receive", receive as _, Box::new(|| drop(black_box(receive)(&team, near, &mut [0])))),
     ]);
+    (1..world.n_pes()).try_for_each(|pe| array.p(pe, END, 1))?;
+    world.quiet();
     Ok(())
 }

@@ -3,12 +3,13 @@
  * library's oshcc, so that others can be counted as well. */
 
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "probe.h"
 
 static int *word;
 static long *long_word;
@@ -18,19 +19,6 @@ static int pe;
 static shmem_team_t team;
 
 static volatile long sink;
-
-/* Each probe: the function as the linker has it, so that the count is that of the function itself. */
-#define PROBE(NAME, TYPE, CALL)                                                                               \
-    static void NAME##_probe(void)                                                                            \
-    {                                                                                                         \
-        TYPE volatile call = (TYPE)dlsym(RTLD_DEFAULT, #NAME);                                                \
-        TYPE function = call;                                                                                 \
-        CALL;                                                                                                 \
-        __asm__ volatile("int3" ::: "memory");                                                                \
-        function = call;                                                                                      \
-        CALL;                                                                                                 \
-        __asm__ volatile("int3" ::: "memory");                                                                \
-    }
 
 typedef void (*p_function)(int *, int, int);
 typedef int (*g_function)(const int *, int);
@@ -52,8 +40,6 @@ PROBE(shmem_barrier_all, plain_function, function())
 PROBE(shmem_long_broadcast, broadcast_function, function(SHMEM_TEAM_WORLD, long_word, long_word + 1, 1, 0))
 /* The same function under the name of its twin, on a team that the program has made. */
 PROBE(pshmem_long_broadcast, broadcast_function, function(team, long_word, long_word + 1, 1, 0))
-
-#define SAY(NAME) fprintf(out, "probe %s %p\n", #NAME, dlsym(RTLD_DEFAULT, #NAME))
 
 /* Whether a tracer has attached itself. */
 static int is_traced(void)
