@@ -297,7 +297,8 @@ settings! {
         help "size of the ring of incoming messages of each PE";
     eager_limit: Option<usize> = parse::eager_limit, "PELAGO_EAGER_LIMIT", "auto", User,
         accepts "auto, or bytes from 0 to 1g",
-        help "longest two-sided message that is sent before a receive asks for it (MPT's eager limit)";
+        help "longest two-sided message that is sent before a receive asks for it (MPT's eager limit); auto: \
+              16k on a node, 32k over a network";
     single_copy: Option<bool> = parse::auto_switch, "PELAGO_SINGLE_COPY", "auto", User,
         accepts "auto, on or off (also 1 or 0, true or false, yes or no)",
         help "on a node, read long messages from the sender (process_vm_readv), not through shared memory; \

@@ -234,12 +234,10 @@ impl MessageCollectives {
     ) -> Option<Arc<Pending>> {
         callback::forbid(world, call.operation.name());
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
+        let numbered = (group, group.next_number());
         // SAFETY: the caller promises what this function requires.
-        Some(
-            self.start(world, unsafe {
-                Operation::of_call((group, group.next_number()), call, plan, memory)
-            }),
-        )
+        let operation = unsafe { Operation::of_call(numbered, call, plan, memory) };
+        Some(self.start(world, operation))
     }
 
     /// Runs one call. `None` if no algorithm can do it.
@@ -260,9 +258,9 @@ impl MessageCollectives {
             return Some(Ok(()));
         }
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
+        let numbered = (group, group.next_number());
         // SAFETY: the caller promises what this function requires.
-        let mut operation =
-            unsafe { Operation::of_call((group, group.next_number()), call, plan, memory.clone()) };
+        let mut operation = unsafe { Operation::of_call(numbered, call, plan, memory.clone()) };
         for _ in 0..world.policy.spins() {
             if let Some(outcome) = operation.advance(world) {
                 return Some(outcome);

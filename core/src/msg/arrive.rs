@@ -246,7 +246,7 @@ impl Exchange {
             0 => self.complete(id),
             _ => {
                 let is_alone = self.peers[from].arriving == 0 && self.peers[from].out.is_some();
-                self.single_copy.note_asked(id, wanted, is_alone);
+                self.cma.note_asked(id, wanted, is_alone);
                 self.peers[from].arriving += 1;
             }
         }
@@ -284,14 +284,14 @@ impl Exchange {
                     unsafe { copy::transfer(target, address as *const u8, bytes) };
                     return Some(true);
                 }
-                let (peer, choice) = (&mut self.peers[from], &mut self.single_copy);
+                let (peer, cma) = (&mut self.peers[from], &mut self.cma);
                 let Some(pid) = pid.filter(|_| peer.is_readable) else { return Some(false) };
-                if !choice.reads(bytes, peer.arriving == 0) {
+                if !cma.reads(bytes, peer.arriving == 0) {
                     return Some(false);
                 }
                 // SAFETY: the caller of the receive keeps its room valid.
                 let read = || unsafe { process::read(pid, address, target, bytes) };
-                peer.is_readable = choice.read(bytes, read);
+                peer.is_readable = cma.read(bytes, read);
                 Some(peer.is_readable)
             }
         }
@@ -375,7 +375,7 @@ impl Exchange {
         request.moved = moved;
         if moved == wanted {
             self.peers[from].arriving -= 1;
-            self.single_copy.note_arrived(id);
+            self.cma.note_arrived(id);
             self.complete(id);
         }
         Some(())

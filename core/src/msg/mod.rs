@@ -12,7 +12,7 @@
 //! chapter 3, for the rules of matching.
 
 mod arrive;
-mod choice;
+mod cma;
 pub mod envelope;
 pub mod hooks;
 pub mod matching;

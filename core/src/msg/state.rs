@@ -3,7 +3,7 @@
 //! Invariant: one lock protects all of it, and no call of the network is made while it is held: the network
 //! delivers messages under its own lock, and takes this one then.
 
-use super::choice::Choice;
+use super::cma::Cma;
 use super::envelope::Envelope;
 use super::matching::Matching;
 use super::request::{Phase, Request, RequestId, Requests, Status};
@@ -98,8 +98,8 @@ pub(super) struct Exchange {
     pub(super) busy: VecDeque<Pe>,
     /// Whether a thread sends over the network what waits for it.
     pub(super) is_flushing: bool,
-    /// How long messages come from other processes of the node.
-    pub(super) single_copy: Choice,
+    /// Which long messages are read from the memory of their sender's process.
+    pub(super) cma: Cma,
     /// Sends whose data are being put, and receives whose buffers are to be concealed.
     pub(super) putting: Vec<RequestId>,
     pub(super) written: Vec<RequestId>,
@@ -299,7 +299,7 @@ impl State {
                 peers: (0..n_pes).map(peer).collect(),
                 busy: VecDeque::new(),
                 is_flushing: false,
-                single_copy: Choice::new(limits.single_copy),
+                cma: Cma::new(limits.single_copy),
                 putting: Vec::new(),
                 written: Vec::new(),
                 stalled: Vec::new(),

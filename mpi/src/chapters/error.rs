@@ -142,6 +142,15 @@ pub fn last_text(code: c_int) -> Option<String> {
     LAST.with_borrow(|last| last.get(&code).cloned())
 }
 
+/// No algorithm of a collective operation does what the settings demand.
+#[cold]
+pub fn no_algorithm() -> Error {
+    Error::new(
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        "no algorithm can do this (`pelago coll list`); unset PELAGO_DETERMINISTIC",
+    )
+}
+
 /// A call before the library is initialised, or after its end.
 #[cold]
 pub fn not_initialized(call: &str) -> c_int {

@@ -10,21 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int failures, me, n;
+#include "outcome_check.h"
+
 static char path[256];
-
-#define CHECK(is, expected, ...)                                                                     \
-    do {                                                                                             \
-        long long is_ = (long long)(is), expected_ = (long long)(expected);                          \
-        if (is_ != expected_ && ++failures < 20) {                                                   \
-            printf("PE %d, %s:%d: ", me, __FILE__, __LINE__);                                        \
-            printf(__VA_ARGS__);                                                                     \
-            printf(": expected %lld, found %lld\n", expected_, is_);                                 \
-        }                                                                                            \
-    } while (0)
-
-#define DONE(call) CHECK((call), MPI_SUCCESS, "%s", #call)
-#define REFUSED(call, class) CHECK((call), (class), "%s", #call)
 
 static inline void begin(int *argc, char ***argv, const char *name) {
     int pid = (int)getpid();

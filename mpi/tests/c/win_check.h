@@ -8,31 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int failures, me, n;
-
-#define CHECK(is, expected, ...)                                                                     \
-    do {                                                                                             \
-        long long is_ = (long long)(is), expected_ = (long long)(expected);                          \
-        if (is_ != expected_ && ++failures < 20) {                                                   \
-            printf("PE %d, %s:%d: ", me, __FILE__, __LINE__);                                        \
-            printf(__VA_ARGS__);                                                                     \
-            printf(": expected %lld, found %lld\n", expected_, is_);                                 \
-        }                                                                                            \
-    } while (0)
-
-#define DONE(call) CHECK((call), MPI_SUCCESS, "%s", #call)
-#define REFUSED(call, class) CHECK((call), (class), "%s", #call)
+#include "outcome_check.h"
 
 /* Whether all processes of a communicator have one node. */
 static inline int one_node(MPI_Comm comm) {
-    char own[MPI_MAX_PROCESSOR_NAME] = "";
     void *base;
     MPI_Win win;
     int size;
     MPI_Comm_size(comm, &size);
     if (size == 1) return 1;
     MPI_Errhandler before;
-    (void)own;
     MPI_Comm_get_errhandler(comm, &before);
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     int code = MPI_Win_allocate_shared(8, 1, MPI_INFO_NULL, comm, &base, &win);

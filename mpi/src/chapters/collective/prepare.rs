@@ -5,7 +5,7 @@
 use super::buffers::{Pack, Unpack};
 use crate::abi::*;
 use crate::chapters::comm::Comm;
-use crate::chapters::error::{Error, On, Result, ensure};
+use crate::chapters::error::{Error, On, Result, ensure, no_algorithm};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::request::{self, Active, Collective};
 use pelago_core::message_coll::{
@@ -164,14 +164,6 @@ pub unsafe fn give_persistent(
 /// The place of a request.
 pub fn request_place(request: *mut MPI_Request) -> Result<*mut MPI_Request> {
     output("request", request)
-}
-
-#[cold]
-fn no_algorithm() -> Error {
-    Error::new(
-        MPI_ERR_UNSUPPORTED_OPERATION,
-        "no algorithm can do this (`pelago coll list`); unset PELAGO_DETERMINISTIC",
-    )
 }
 
 #[cold]

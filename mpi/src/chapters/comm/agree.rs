@@ -5,12 +5,13 @@
 
 use super::{Comm, check_room};
 use crate::abi::*;
-use crate::chapters::error::{Error, Result};
+use crate::chapters::error::{Error, Result, no_algorithm};
 use crate::chapters::library::Mpi;
 use pelago_core::coll::shape::Operation;
 use pelago_core::message_coll::{
     Exchange, Memory, MessageCall, Outcome, Pending, Receive, Send, Stage, Task,
 };
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// The words of one member.
@@ -131,15 +132,18 @@ pub fn agree(mpi: &Mpi, comm: &Comm, mine: Result<[u64; 2]>) -> Result<Agreed> {
     agreement.outcome(comm)
 }
 
-fn checked(outcome: Option<Outcome>) -> Result {
+/// The result of an operation that all members must call.
+pub(super) fn checked(outcome: Option<Outcome>) -> Result {
     outcome.ok_or_else(no_algorithm)?.map_err(|_| {
         Error::new(MPI_ERR_OTHER, "the members have called different collective operations at the same time")
     })
 }
 
-#[cold]
-fn no_algorithm() -> Error {
-    Error::new(MPI_ERR_UNSUPPORTED_OPERATION, "no algorithm can do this (`pelago coll list`)")
+/// A number that follows from the arguments that all members must give alike.
+pub fn digest(arguments: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    arguments.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Sends each member of a communicator a list, and returns the lists that the members have sent to this one.

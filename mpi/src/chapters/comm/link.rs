@@ -3,6 +3,7 @@
 //! Invariant: a link is used by one call at a time. The messages of two calls after each other on the same
 //! link are received in their order, because each receive names its source.
 
+use super::agree::digest;
 use crate::abi::*;
 use crate::chapters::error::{Error, Result};
 use crate::chapters::group::Group;
@@ -11,7 +12,6 @@ use pelago_core::Pe;
 use pelago_core::msg::envelope::{Context, Envelope, Tag};
 use pelago_core::msg::operation::{Address, Mode};
 use pelago_core::msg::request::RequestId;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// A context and a tag for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +45,7 @@ impl Link {
 
     /// A link that follows from a string, and from PEs.
     pub fn named(name: &[u8], pes: &[Pe]) -> Link {
-        let hash = |salt: u64| {
-            let mut hasher = DefaultHasher::new();
-            (salt, name, pes).hash(&mut hasher);
-            hasher.finish()
-        };
+        let hash = |salt: u64| digest(&(salt, name, pes));
         Link { context: Context(NO_PARENT | hash(0)), tag: hash(1) as u32 >> 1 }
     }
 

@@ -1,8 +1,8 @@
 //! The collective operations by which windows and files come into being, and go.
 
 use super::Comm;
-use crate::abi::*;
-use crate::chapters::error::{Error, Result};
+use super::agree::checked;
+use crate::chapters::error::Result;
 use crate::chapters::library::Mpi;
 use pelago_core::coll::shape::Operation;
 use pelago_core::message_coll::{Memory, MessageCall};
@@ -12,17 +12,7 @@ fn run(mpi: &Mpi, comm: &Comm, call: &MessageCall, source: *const u8, target: *m
     let memory = Memory { source, target, combiner: None };
     // SAFETY: the callers give memory of the sizes of the call, and the operation is over at return.
     let outcome = unsafe { mpi.core.message_coll.run_call(&mpi.core, &comm.members, call, &memory) };
-    match outcome {
-        Some(Ok(())) => Ok(()),
-        Some(Err(_)) => Err(Error::new(
-            MPI_ERR_OTHER,
-            "the processes have called different collective operations at the same time",
-        )),
-        None => Err(Error::new(
-            MPI_ERR_UNSUPPORTED_OPERATION,
-            "no algorithm can do this (`pelago coll list`); unset PELAGO_DETERMINISTIC",
-        )),
-    }
+    checked(outcome)
 }
 
 /// Some words of each member of a communicator, by rank.

@@ -14,7 +14,7 @@ mod link;
 mod meet;
 mod split_type;
 
-pub use agree::{Agreed, agree, exchange_lists};
+pub use agree::{Agreed, agree, digest, exchange_lists};
 pub use create::*;
 pub use duplicate::*;
 pub use inquiry::*;

@@ -37,9 +37,3 @@ pub fn agree_on_same(mpi: &Mpi, comm: &Comm, mine: Result<[u64; 2]>, what: &str)
         )),
     }
 }
-
-/// A number that stands for a text, to compare those of all processes.
-pub fn hash_of(text: &[u8]) -> u64 {
-    text.iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}

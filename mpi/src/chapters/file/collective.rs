@@ -2,7 +2,7 @@
 //! Their order is not defined, and none needs what another does.
 
 use super::access::{Buffer, Direction, Moved};
-use super::api::{Report, at_offset, at_pointer};
+use super::independent::{Report, at_offset, at_pointer};
 use super::{File, find};
 use crate::abi::*;
 use crate::chapters::error::Result;

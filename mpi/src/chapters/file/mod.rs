@@ -15,10 +15,10 @@
 
 mod access;
 mod agree;
-mod api;
 mod atomicity;
 mod collective;
 mod datarep;
+mod independent;
 mod inquiry;
 mod mode;
 mod open;
@@ -29,10 +29,10 @@ mod split;
 mod system;
 mod view;
 
-pub use api::*;
 pub use atomicity::*;
 pub use collective::*;
 pub use datarep::register_datarep;
+pub use independent::*;
 pub use inquiry::*;
 pub use open::*;
 pub use pointer::*;

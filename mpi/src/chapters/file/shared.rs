@@ -9,7 +9,7 @@
 
 use super::access::{Buffer, Direction, Moved, Plan};
 use super::agree::{agree, agree_on_same};
-use super::api::{Report, at_pointer};
+use super::independent::{Report, at_pointer};
 use super::{File, find};
 use crate::abi::*;
 use crate::chapters::comm::{barrier, gather_words};

@@ -3,11 +3,12 @@
 //! Invariant: the displacements of a filetype are not negative and do not decrease, so that the data of a
 //! view lie in the file in their order.
 
-use super::agree::{agree_on_same, hash_of};
+use super::agree::agree_on_same;
 use super::datarep::{Representation, name_of};
 use super::inquiry::HINTS;
 use super::{File, find};
 use crate::abi::*;
+use crate::chapters::comm::digest;
 use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::info;
@@ -195,7 +196,7 @@ pub unsafe fn file_set_view(
     let view = info::given(given).and_then(|_| file.new_view(mpi, disp, (etype, filetype), datarep));
     let told = match &view {
         // The extents of etypes are the same at all processes.
-        Ok(view) => Ok([hash_of(view.representation.name().as_bytes()), view.etype.extent() as u64]),
+        Ok(view) => Ok([digest(&view.representation.name()), view.etype.extent() as u64]),
         Err(error) => Err(Error::new(error.code(), error.text())),
     };
     agree_on_same(mpi, &file.comm, told, "datarep or of the extent of the etype")?;

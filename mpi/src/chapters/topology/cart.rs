@@ -3,9 +3,9 @@
 //! Invariant: the product of the dimensions is the size of the communicator, and ranks are numbered with the
 //! last coordinate running fastest. A grid without dimensions has one process.
 
-use super::{Topology, array, digest, give_first, other_topology, with_topology};
+use super::{Topology, array, give_first, other_topology, with_topology};
 use crate::abi::*;
-use crate::chapters::comm::{Comm, agree, clear, divide, give, part};
+use crate::chapters::comm::{Comm, agree, clear, digest, divide, give, part};
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::library::{Mpi, output};
 

@@ -3,9 +3,9 @@
 //! Invariant: `index` does not decrease, its last number is that of the edges, and every edge leads to a
 //! node.
 
-use super::{Topology, array, digest, give_first, other_topology};
+use super::{Topology, array, give_first, other_topology};
 use crate::abi::*;
-use crate::chapters::comm::{Comm, agree, clear};
+use crate::chapters::comm::{Comm, agree, clear, digest};
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::{Mpi, output};
 

@@ -18,7 +18,6 @@ use crate::chapters::comm::{Agreed, Comm, give};
 use crate::chapters::error::{Error, Result};
 use crate::chapters::group::Group;
 use crate::chapters::library::{Mpi, output};
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// The topology of a communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,13 +56,6 @@ fn other_topology(comm: &Comm, needed: &str) -> Error {
         Some(Topology::DistGraph(_)) => "a distributed graph topology",
     };
     Error::new(MPI_ERR_TOPOLOGY, format!("the communicator has {has}; the call needs {needed}"))
-}
-
-/// A number that follows from the arguments that all members must give alike.
-fn digest(arguments: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    arguments.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Gives the first `n` members a communicator with this topology, and the others none.

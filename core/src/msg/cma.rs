@@ -1,15 +1,15 @@
-//! How long messages come from another process of this node: *read* from its memory by one system call and
-//! one copy, or in *pieces* through the FIFO, which both PEs copy at the same time. Machines differ in which
-//! of the two is faster, by a factor of three either way, so that by default the first long messages of each
-//! size class try both.
+//! Cross-memory attach (CMA): long messages of another process of this node are *read* from its memory by
+//! one system call and one copy. Without it they come in *pieces* through the FIFO, which both PEs copy at
+//! the same time. Machines differ in which of the two is faster, by a factor of three either way, so that by
+//! default the first long messages of each size class try both.
 //!
 //! Invariant: only messages that come when no other one is arriving from their sender are timed in pieces.
 
 use super::request::RequestId;
 use std::time::Instant;
 
-/// Messages of a size class that try each way; the best of them counts, because the first ones find pages
-/// that were never touched.
+/// Messages of a size class that try each of the two; the best of them counts, because the first ones find
+/// pages that were never touched.
 const TRIALS: u32 = 5;
 /// The lengths from which on messages are in the second and the third class: two buffers of them fit into a
 /// core's second cache, into the cache that cores share, and into neither.
@@ -18,10 +18,10 @@ const CLASSES: [usize; 2] = [512 << 10, 2 << 20];
 /// anything.
 const PIECES_AT_MOST: f64 = 0.85;
 
-/// The choice of a PE.
+/// Decides for each long message whether this PE reads it.
 #[derive(Debug)]
-pub(super) struct Choice {
-    /// The way that the settings name.
+pub(super) struct Cma {
+    /// Whether the settings demand it, or forbid it.
     forced: Option<bool>,
     classes: [Class; 3],
     /// A message that comes in pieces and is timed: its receive, its length, and when it was asked for.
@@ -35,7 +35,7 @@ struct Class {
     pieces: Trials,
 }
 
-/// How often a way was tried, and the least nanoseconds that a byte took.
+/// How often one of the two was tried, and the least nanoseconds that a byte took.
 #[derive(Clone, Copy, Debug)]
 struct Trials {
     n: u32,
@@ -66,10 +66,10 @@ impl Class {
     }
 }
 
-impl Choice {
-    pub(super) fn new(forced: Option<bool>) -> Choice {
+impl Cma {
+    pub(super) fn new(forced: Option<bool>) -> Cma {
         let class = Class { reads: Trials::NONE, pieces: Trials::NONE };
-        Choice { forced, classes: [class; 3], timed: None }
+        Cma { forced, classes: [class; 3], timed: None }
     }
 
     fn class(&mut self, bytes: usize) -> &mut Class {
@@ -117,12 +117,12 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// A choice whose trials of short messages took these nanoseconds a byte.
-    fn tried(reads: f64, pieces: f64) -> Choice {
-        let mut choice = Choice::new(None);
+    /// The state of a PE whose trials of short messages took these nanoseconds a byte.
+    fn tried(reads: f64, pieces: f64) -> Cma {
+        let mut cma = Cma::new(None);
         let trials = |best| Trials { n: TRIALS, best };
-        choice.classes[0] = Class { reads: trials(reads), pieces: trials(pieces) };
-        choice
+        cma.classes[0] = Class { reads: trials(reads), pieces: trials(pieces) };
+        cma
     }
 
     #[test]
@@ -130,33 +130,33 @@ mod tests {
         assert!(tried(0.05, 0.12).reads(65536, true), "reading is faster");
         assert!(!tried(0.07, 0.02).reads(65536, true), "pieces are faster");
         assert!(tried(0.05, 0.048).reads(65536, true), "both are alike");
-        assert!(Choice::new(None).reads(65536, true), "the first messages are read");
-        let mut choice = tried(0.07, 0.02);
+        assert!(Cma::new(None).reads(65536, true), "the first messages are read");
+        let mut cma = tried(0.07, 0.02);
         assert!(
-            CLASSES.iter().all(|&bytes| choice.reads(bytes, true)),
+            CLASSES.iter().all(|&bytes| cma.reads(bytes, true)),
             "other classes have trials of their own"
         );
     }
 
     #[test]
     fn both_ways_are_tried_and_settings_go_before() {
-        let mut choice = Choice::new(None);
+        let mut cma = Cma::new(None);
         for _ in 0..TRIALS {
-            assert!(choice.reads(65536, true));
-            assert!(choice.read(65536, || true));
+            assert!(cma.reads(65536, true));
+            assert!(cma.read(65536, || true));
         }
-        assert!(choice.reads(65536, false), "beside others a message in pieces would be timed wrongly");
+        assert!(cma.reads(65536, false), "beside others a message in pieces would be timed wrongly");
         for n in 0..TRIALS {
-            assert!(!choice.reads(65536, true), "{n}");
-            choice.note_asked(RequestId::from_code(n.into()), 65536, true);
-            choice.note_asked(RequestId::from_code(99), 65536, true);
-            choice.note_arrived(RequestId::from_code(99));
-            choice.note_arrived(RequestId::from_code(n.into()));
+            assert!(!cma.reads(65536, true), "{n}");
+            cma.note_asked(RequestId::from_code(n.into()), 65536, true);
+            cma.note_asked(RequestId::from_code(99), 65536, true);
+            cma.note_arrived(RequestId::from_code(99));
+            cma.note_arrived(RequestId::from_code(n.into()));
         }
-        assert_eq!((choice.classes[0].reads.n, choice.classes[0].pieces.n), (TRIALS, TRIALS));
-        assert!(choice.classes[0].pieces.best < Duration::from_secs(60).as_nanos() as f64);
+        assert_eq!((cma.classes[0].reads.n, cma.classes[0].pieces.n), (TRIALS, TRIALS));
+        assert!(cma.classes[0].pieces.best < Duration::from_secs(60).as_nanos() as f64);
         for forced in [true, false] {
-            assert_eq!(Choice::new(Some(forced)).reads(1 << 30, true), forced);
+            assert_eq!(Cma::new(Some(forced)).reads(1 << 30, true), forced);
         }
     }
 }
