@@ -236,6 +236,10 @@ settings! {
     tcp_interface: Option<String> = parse::auto_text, "PELAGO_TCP_INTERFACE", "auto", User,
         accepts "auto, or the name or the address of an interface",
         help "the interface at which the provider tcp listens; auto: all that others can reach";
+    tcp_congestion: Option<String> = parse::auto_text, "PELAGO_TCP_CONGESTION", "auto", User,
+        accepts "auto, system, or the name of an algorithm, such as cubic",
+        help "congestion control of the provider tcp; auto: the system's, but cubic or reno in place of bbr, \
+              whose timers are slow between near machines";
     tcp_encrypt: bool = parse::switch, "PELAGO_TCP_ENCRYPT", "off", User,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "encrypt what the provider tcp sends; with PELAGO_FABRIC=auto no other provider is taken then";
@@ -298,7 +302,7 @@ settings! {
     eager_limit: Option<usize> = parse::eager_limit, "PELAGO_EAGER_LIMIT", "auto", User,
         accepts "auto, or bytes from 0 to 1g",
         help "longest two-sided message that is sent before a receive asks for it (MPT's eager limit); auto: \
-              16k on a node, 32k over a network";
+              16k on a node, 64k over a network";
     single_copy: Option<bool> = parse::auto_switch, "PELAGO_SINGLE_COPY", "auto", User,
         accepts "auto, on or off (also 1 or 0, true or false, yes or no)",
         help "on a node, read long messages from the sender (process_vm_readv), not through shared memory; \

@@ -58,6 +58,9 @@ pub struct TcpChoice {
     /// Whether all processes of the job are on this machine, in one network namespace. Then the process
     /// listens at the loopback interface.
     pub is_local: bool,
+    /// The congestion control of connections by its name, or `system` for the system's; `None` for the
+    /// system's unless it paces.
+    pub congestion: Option<String>,
     /// Whether connections are encrypted: the same for all processes of the job.
     pub encrypts: bool,
 }

@@ -18,6 +18,8 @@ const HIERARCHICAL: &str = "hierarchical";
 const SMALL_BYTES: usize = 4 << 10;
 /// From this size on bytes matter most.
 const LARGE_BYTES: usize = 64 << 10;
+/// From this size on an all-reduce of two ranks exchanges halves.
+const HALVED_BYTES: usize = 512 << 10;
 
 /// The input of the choice beside the shape; the same at all members.
 #[derive(Debug, Default)]
@@ -170,8 +172,8 @@ fn names(shape: &Shape) -> &'static [&'static str] {
         Operation::Reduce if has_nodes => &["hierarchical", "binomial"],
         Operation::Reduce => &["binomial", "linear"],
         Operation::AllReduce if has_nodes => &["hierarchical", "recursive_doubling"],
-        // Two ranks send as many bytes either way, and doubling has one round.
-        Operation::AllReduce if is_small || n == 2 => &["recursive_doubling"],
+        // Two ranks send as many bytes either way. Doubling has one round; halves stay in the cache.
+        Operation::AllReduce if is_small || n == 2 && bytes < HALVED_BYTES => &["recursive_doubling"],
         Operation::AllReduce if is_large && n > 8 => &["ring", "rabenseifner"],
         Operation::AllReduce => &["rabenseifner", "recursive_doubling"],
         Operation::ReduceScatter => &["recursive_halving", "ring", "linear"],

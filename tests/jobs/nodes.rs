@@ -113,6 +113,22 @@ fn a_build_that_cannot_encrypt_says_so() {
     assert!(words.contains("cannot encrypt") && words.contains("the feature `encrypt`"), "{words}");
 }
 
+#[test]
+fn a_congestion_control_that_the_system_does_not_permit_is_named() {
+    let settings = [TWO_NODES, TCP, ("PELAGO_TCP_CONGESTION", "renoo")];
+    let words = words_of(&try_processes!(4, settings, once_to_everybody));
+    assert!(words.contains("PELAGO_TCP_CONGESTION") && words.contains("tcp_allowed"), "{words}");
+}
+
+#[test]
+fn the_congestion_control_can_be_chosen() {
+    expect_success(&try_processes!(
+        4,
+        [TWO_NODES, TCP, ("PELAGO_TCP_CONGESTION", "reno")],
+        once_to_everybody
+    ));
+}
+
 /// PEs 1 and 3 wait, each on its node, until they sleep. PE 0 and PE 2 detect that, and wake one of them
 /// through mapped memory and the other over the network.
 fn waits_end_from_everywhere(world: &World) {

@@ -242,7 +242,7 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
             &["-1", "nan", "inf", "1e7", "10s", "never", "none", "Off", "on", " 1", "auto", "0.0"]
         }
         "PELAGO_FABRIC" => &["net", "libfabric", "ofi ", "tcp6", "0", "none", "on", "auto,ofi"],
-        "PELAGO_NODE_ID" | "PELAGO_PMIX_LIBRARY" | "PELAGO_LAUNCH_AGENT" => &[],
+        "PELAGO_NODE_ID" | "PELAGO_PMIX_LIBRARY" | "PELAGO_LAUNCH_AGENT" | "PELAGO_TCP_CONGESTION" => &[],
         "PELAGO_OFI_PROVIDER" | "PELAGO_OFI_INTERFACE" | "PELAGO_OFI_LIBRARY" | "PELAGO_TCP_INTERFACE" => &[],
         "PELAGO_TCP_ENCRYPT" => &["2", "tls", "onn", "auto", "none", " on", "noise"],
         other => bad_values_of_messages(other),

@@ -49,7 +49,7 @@ impl Fabric {
 /// process.
 pub fn open(job: &Job, is_local: bool, secret: Secret, settings: &Settings) -> Vec<Fabric> {
     let pes_per_process = job.pes_per_process();
-    let (interface, encrypts) = (settings.tcp_interface.clone(), settings.tcp_encrypt);
+    let (interface, congestion) = (settings.tcp_interface.clone(), settings.tcp_congestion.clone());
     let opening = Opening {
         process: job.rank(),
         pes_per_process,
@@ -57,7 +57,7 @@ pub fn open(job: &Job, is_local: bool, secret: Secret, settings: &Settings) -> V
         is_local,
         secret,
         ofi: choice(settings),
-        tcp: TcpChoice { interface, encrypts, ..TcpChoice::default() },
+        tcp: TcpChoice { interface, congestion, encrypts: settings.tcp_encrypt, ..TcpChoice::default() },
     };
     let by_name = |name, opening: &Opening| {
         let open = ProviderInfo::named(name).and_then(|provider| provider.open);

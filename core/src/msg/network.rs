@@ -16,6 +16,9 @@ use pelago_fabric::Remote;
 use pelago_fabric::shm::fifo::{Payload, Words};
 use std::ptr::NonNull;
 
+/// Bytes of the longest put of a long message's data. Between two puts this PE takes what has arrived and
+/// answers it: an answer that came behind all the data would delay the other direction's data by as much.
+const PUT_BYTES: usize = 128 << 10;
 /// Unsolicited messages that a PE allows beyond those that it keeps, at a time, while a receive waits.
 const WANTED_MORE: u64 = 16;
 
@@ -138,7 +141,13 @@ impl TwoSided {
                 let outcome = unsafe { self.try_item(pe, &item, &mut scratch) };
                 state = self.msg.get(&self.messaging.teams).lock();
                 let Some(target) = outcome else { break };
+                let is_put = matches!(item, Item::Put { .. });
                 state.exchange.was_sent((pe, is_ordered), item, target);
+                if is_put && !state.exchange.peers[pe].pushing.is_empty() {
+                    drop(state);
+                    self.messaging.teams.serve_if_possible();
+                    state = self.msg.get(&self.messaging.teams).lock();
+                }
             }
             if !state.exchange.peers[pe].is_idle() {
                 state.exchange.note_busy(pe);
@@ -219,25 +228,25 @@ impl Exchange {
                 }
             });
         }
-        if let Some(&id) = peer.pushing.front() {
-            let (piece_bytes, transfer_bytes) = (self.piece_bytes, self.transfer_bytes);
-            let send = self.requests.get(id);
-            let data = send.buffer.wrapping_add(send.moved).cast_const();
-            let left = send.asked - send.moved;
-            return Some(match send.target {
-                Target::Pieces => {
-                    let word = Kind::Data.with(send.partner);
-                    Item::Piece { id, word, data, bytes: left.min(piece_bytes) }
-                }
-                Target::Memory(Remote { key, offset_bytes }) => {
-                    let counter = send.puts.get_or_insert_with(open).clone();
-                    let target = Remote { key, offset_bytes: offset_bytes + send.moved };
-                    Item::Put { id, counter, target, data, bytes: left.min(transfer_bytes) }
-                }
-            });
+        if let Some(&id) = peer.waiting.front().filter(|_| peer.sent < peer.allowed) {
+            return Some(Item::First { id, first: self.first(id, pe) });
         }
-        let &id = peer.waiting.front().filter(|_| peer.sent < peer.allowed)?;
-        Some(Item::First { id, first: self.first(id, pe) })
+        let &id = peer.pushing.front()?;
+        let (piece_bytes, transfer_bytes) = (self.piece_bytes, self.transfer_bytes);
+        let send = self.requests.get(id);
+        let data = send.buffer.wrapping_add(send.moved).cast_const();
+        let left = send.asked - send.moved;
+        Some(match send.target {
+            Target::Pieces => {
+                let word = Kind::Data.with(send.partner);
+                Item::Piece { id, word, data, bytes: left.min(piece_bytes) }
+            }
+            Target::Memory(Remote { key, offset_bytes }) => {
+                let counter = send.puts.get_or_insert_with(open).clone();
+                let target = Remote { key, offset_bytes: offset_bytes + send.moved };
+                Item::Put { id, counter, target, data, bytes: left.min(transfer_bytes.min(PUT_BYTES)) }
+            }
+        })
     }
 
     /// Notes that an item has left, or that a buffer is exposed as a target. `is_ordered` if messages arrive

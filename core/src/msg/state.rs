@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 /// Bytes of the longest eager message, unless a setting says otherwise.
 const EAGER_BYTES: usize = 16 << 10;
 /// The same over a network, where the answer that a longer message waits for takes longer than a copy.
-const NET_EAGER_BYTES: usize = 32 << 10;
+const NET_EAGER_BYTES: usize = 64 << 10;
 /// The least number of unsolicited messages that a PE keeps of each other one.
 const KEPT_MIN: u64 = 8;
 /// The greatest number.

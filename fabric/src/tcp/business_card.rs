@@ -4,6 +4,7 @@
 //! addresses of the machine, or at those of the interface that the user names. A process that connects tries
 //! the addresses on its own networks first.
 
+use super::congestion::Congestion;
 use super::socket;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -102,11 +103,15 @@ pub fn addresses(interface: Option<&str>) -> io::Result<Vec<IpAddr>> {
     Ok(interfaces(interface)?.iter().map(Interface::address).collect())
 }
 
-/// Listens at the addresses. Returns the sockets, and the business card that names their addresses.
-pub(super) fn listen(addresses: &[IpAddr]) -> io::Result<(Vec<OwnedFd>, BusinessCard)> {
+/// Listens at the addresses, with this congestion control. Returns the sockets, and the business card that
+/// names their addresses.
+pub(super) fn listen(
+    addresses: &[IpAddr],
+    congestion: &Congestion,
+) -> io::Result<(Vec<OwnedFd>, BusinessCard)> {
     let (mut sockets, mut card, mut refused) = (Vec::new(), BusinessCard::default(), None);
     for &address in addresses {
-        match socket::listen(SocketAddr::new(address, 0)) {
+        match socket::listen(SocketAddr::new(address, 0), congestion) {
             Ok((socket, port)) => {
                 sockets.push(socket);
                 card.0.push(SocketAddr::new(address, port));
@@ -159,8 +164,8 @@ mod tests {
         let by_address = interfaces(Some("127.0.0.1")).unwrap();
         assert_eq!(by_address, [Interface { address: LOOPBACK, prefix: 8 }]);
         assert_eq!(interfaces(Some("no such interface")).unwrap(), []);
-        let (sockets, card) = listen(&[LOOPBACK]).unwrap();
+        let (sockets, card) = listen(&[LOOPBACK], &Congestion::default()).unwrap();
         assert!(sockets.len() == 1 && card.0[0].ip() == LOOPBACK && card.0[0].port() != 0);
-        assert!(listen(&[]).is_err());
+        assert!(listen(&[], &Congestion::default()).is_err());
     }
 }

@@ -60,7 +60,7 @@ impl Domain {
             return Link::Waiting(Instant::now() + ALL_ATTEMPTS, history);
         };
         history.count += 1;
-        let begun = socket::connect(address).and_then(|socket| {
+        let begun = socket::connect(address, &self.congestion).and_then(|socket| {
             self.poller.add(socket.as_raw_fd(), Tag::Peer(peer.process).code(), Interest::Both)?;
             Ok((socket, handshake::nonce()?))
         });

@@ -5,6 +5,7 @@ use super::accept::Incoming;
 use super::business_card::{self, BusinessCard, Interface};
 use super::cipher::CAN_ENCRYPT;
 use super::completion_queue::CompletionQueue;
+use super::congestion::Congestion;
 use super::frame::{Header, Kind};
 use super::local_pe::LocalPe;
 use super::peer::{Link, Peer};
@@ -40,6 +41,7 @@ pub(super) struct Domain {
     pub(super) each: usize,
     pub(super) secret: Secret,
     pub(super) encrypts: bool,
+    pub(super) congestion: Congestion,
     pub(super) listeners: Vec<OwnedFd>,
     pub(super) poller: Poller,
     card: BusinessCard,
@@ -176,10 +178,16 @@ impl Domain {
         if choice.is_local && choice.interface.is_none() {
             addresses = vec![business_card::LOOPBACK];
         }
-        let (listeners, card) = business_card::listen(&addresses).map_err(failed(
-            "listening for the job's other processes",
-            "PELAGO_TCP_INTERFACE names the interface to use",
-        ))?;
+        let congestion = Congestion::of(choice.congestion.as_deref());
+        let remedy = match congestion {
+            Congestion::Named(_) => {
+                "PELAGO_TCP_INTERFACE names the interface to use, PELAGO_TCP_CONGESTION an algorithm that \
+                 the system permits (net.ipv4.tcp_allowed_congestion_control)"
+            }
+            _ => "PELAGO_TCP_INTERFACE names the interface to use",
+        };
+        let (listeners, card) = business_card::listen(&addresses, &congestion)
+            .map_err(failed("listening for the job's other processes", remedy))?;
         let poller = Poller::open().map_err(failed("opening a poller", DESCRIPTORS))?;
         for (listener, i) in listeners.iter().zip(0..) {
             let added = poller.add(listener.as_raw_fd(), Tag::Listener(i).code(), Interest::Input);
@@ -191,6 +199,7 @@ impl Domain {
             each,
             secret,
             encrypts: choice.encrypts,
+            congestion,
             listeners,
             poller,
             card,

@@ -18,6 +18,7 @@
 //! | `serve` | execution of the frames that have arrived |
 //! | `completion_queue` | completion counters and events of an endpoint |
 //! | `frame` | the format of an operation on the wire |
+//! | `congestion` | the congestion control of connections |
 //! | `socket` | system calls |
 //!
 //! A connection joins two processes, not two PEs. It is opened when the first operation needs it. All frames
@@ -29,6 +30,7 @@ mod accept;
 mod business_card;
 mod cipher;
 mod completion_queue;
+mod congestion;
 mod connect;
 mod domain;
 mod frame;

@@ -25,7 +25,7 @@ use std::time::Duration;
 /// The longest put whose data are copied if they cannot be sent at once.
 const INJECT_BYTES: usize = 8 << 10;
 /// The longest message: 32 KiB and some words that travel with them.
-const MESSAGE_BYTES: usize = (32 << 10) + 256;
+const MESSAGE_BYTES: usize = (64 << 10) + 256;
 /// The longest put or get: a header has 32 bits for its length.
 const TRANSFER_BYTES: usize = 1 << 30;
 

@@ -1,5 +1,6 @@
 //! The system's calls on sockets, none of which waits.
 
+use super::congestion::Congestion;
 use libc::{c_int, c_void};
 use rustix::event::epoll;
 use rustix::io::Errno;
@@ -84,13 +85,20 @@ fn open(family: AddressFamily) -> rustix::io::Result<OwnedFd> {
     rustix::net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
 }
 
+/// A socket as the system makes it.
+#[cfg(test)]
+pub(super) fn plain() -> io::Result<OwnedFd> {
+    Ok(open(AddressFamily::INET)?)
+}
+
 fn family(address: &SocketAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
 /// A socket that listens at an address, and its port. With port 0 the system chooses one.
-pub(super) fn listen(address: SocketAddr) -> io::Result<(OwnedFd, u16)> {
+pub(super) fn listen(address: SocketAddr, congestion: &Congestion) -> io::Result<(OwnedFd, u16)> {
     let socket = open(family(&address))?;
+    congestion.set(&socket)?;
     if address.is_ipv6() {
         sockopt::set_ipv6_v6only(&socket, true)?;
     }
@@ -117,8 +125,9 @@ pub(super) fn lacks_descriptors(error: &io::Error) -> bool {
 }
 
 /// Begins to connect.
-pub(super) fn connect(address: SocketAddr) -> io::Result<OwnedFd> {
+pub(super) fn connect(address: SocketAddr, congestion: &Congestion) -> io::Result<OwnedFd> {
     let socket = open(family(&address))?;
+    congestion.set(&socket)?;
     match rustix::net::connect(&socket, &address) {
         Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
         Err(error) => Err(error.into()),
