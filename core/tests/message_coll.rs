@@ -53,6 +53,18 @@ fn on_one_node() {
 }
 
 #[test]
+fn in_two_levels_on_several_nodes() {
+    for (n, nodes) in [(2, "2"), (3, "2"), (4, "2"), (5, "2"), (8, "3")] {
+        for fabric in ["tcp", "auto"] {
+            passes(n, &[("PELAGO_SIM_NODES", nodes), ("PELAGO_FABRIC", fabric)]);
+        }
+        passes(n, &[("PELAGO_SIM_NODES", nodes), ("PELAGO_FABRIC", "tcp"), ("PELAGO_DETERMINISTIC", "on")]);
+        passes(n, &[("PELAGO_SIM_NODES", nodes), ("PELAGO_FABRIC", "tcp"), ("PELAGO_CHECK", "on")]);
+    }
+    passes(3, &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "tcp")]);
+}
+
+#[test]
 fn by_every_algorithm_over_a_network() {
     for choice in choices() {
         for n in [2, 3, 6] {

@@ -54,8 +54,7 @@ impl Hierarchy {
     /// of slots, of which all members must take one for each operation. Where no PE maps another, each is a
     /// node.
     pub fn of(team: &TeamCore, world: &Teams, kind: SyncMemoryKind) -> Option<Hierarchy> {
-        let is_by_pairs = !matches!(kind, SyncMemoryKind::Additional | SyncMemoryKind::Barrier);
-        if team.is_mapped() || !is_by_pairs {
+        if team.is_mapped() || !Hierarchy::is_possible(kind) {
             return None;
         }
         let members = team.members();
@@ -83,6 +82,11 @@ impl Hierarchy {
             met_after: AtomicU64::new(0),
             roots: std::array::from_fn(|_| AtomicUsize::new(NO_GROUP)),
         })
+    }
+
+    /// Whether teams that not all members map have a hierarchy.
+    pub fn is_possible(kind: SyncMemoryKind) -> bool {
+        !matches!(kind, SyncMemoryKind::Additional | SyncMemoryKind::Barrier)
     }
 
     /// The same for a smaller team that continues with the blocks of a larger one, whose hierarchy is

@@ -88,6 +88,35 @@ impl TeamCore {
 }
 
 impl TeamCore {
+    /// Does a small call, whose operands are memory of the members' own and need not be symmetric, in two
+    /// levels. Returns whether it was done, alike at all members.
+    ///
+    /// # Safety
+    /// Source and target have as many bytes as the call needs.
+    #[track_caller]
+    pub unsafe fn perform_small_in_levels(
+        self: &Arc<Self>,
+        world: &Teams,
+        call: &Call<'_>,
+        (source, target): (*const u8, *mut u8),
+    ) -> bool {
+        let Some(levels) = self.levels_for(world, call) else { return false };
+        let way = way(world, self, levels, call);
+        if !matches!(way, Some(Way::Staged | Way::StagedInOrder)) {
+            return false;
+        }
+        levels.begins_call();
+        let operation = TwoLevel { world, team: self, levels, operation: call.name() };
+        // SAFETY: the caller has promised both. These ways look at no other member's memory.
+        unsafe {
+            match way {
+                Some(Way::StagedInOrder) => operation.staged_in_order(call, source, target),
+                _ => operation.staged(call, source, target),
+            }
+        }
+        true
+    }
+
     /// The hierarchy for a call, if it may be done in two levels.
     #[track_caller]
     pub fn levels_for(&self, world: &Teams, call: &Call<'_>) -> Option<&Hierarchy> {

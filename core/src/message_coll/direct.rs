@@ -1,4 +1,5 @@
-//! Small blocking operations of a group whose members map each other: over the staging slots of a team.
+//! Small blocking operations of a group over a team: over its staging slots, if the members map each other,
+//! else in two levels, over the staging buffers of the nodes' leaders as well.
 //!
 //! A group has no memory in the pool until it first makes such a call; then its members exchange where their
 //! blocks lie. When a group is dropped, other members may still look at the block, so that it is not freed:
@@ -13,11 +14,12 @@ use super::operation::Memory;
 use super::plan::MessageCall;
 use super::running::MessageCollectives;
 use crate::base::locked::locked;
-use crate::coll::block::{DIRECT_BYTES, PAGE_BYTES};
-use crate::coll::call::words_of;
+use crate::coll::block::{self, DIRECT_BYTES, PAGE_BYTES};
+use crate::coll::call::{Call, words_of};
 use crate::coll::direct::{Direct, Places};
+use crate::coll::hierarchy::Hierarchy;
 use crate::coll::schedule::Rank;
-use crate::coll::shape::Operation;
+use crate::coll::shape::{Blocks, Operation};
 use crate::coll::symmetric_region::Bases;
 use crate::coll::team::Team;
 use crate::coll::team::TeamCore;
@@ -39,8 +41,8 @@ pub(super) struct KeptTeam {
 }
 
 impl MessageGroup {
-    /// The team of the group, if its members map each other and have room for it. Opens it, if this is the
-    /// first call: all members make it.
+    /// The team of the group, if its members have room for it. Opens it, if this is the first call: all
+    /// members make it.
     #[inline]
     fn direct_team(&self, world: &TwoSided, all: &MessageCollectives) -> Option<&Team> {
         let opened = self.team.get_or_init(|| self.open(world, all));
@@ -50,9 +52,12 @@ impl MessageGroup {
     #[cold]
     fn open(&self, world: &TwoSided, all: &MessageCollectives) -> Option<KeptTeam> {
         let is_mapped = self.members.iter().all(|pe| world.memory.is_mapped(pe));
-        if self.len() == 1 || !is_mapped || !world.collectives.prefers_direct() {
+        let kind = world.team.memory;
+        let is_possible = is_mapped || Hierarchy::is_possible(kind.0);
+        if self.len() == 1 || !is_possible || !world.collectives.prefers_direct() {
             return None;
         }
+        let bytes = if is_mapped { DIRECT_BYTES } else { block::bytes(kind, self.len()) };
         let candidate = self.candidate(&all.kept_teams);
         let id = candidate.as_ref().map_or(NONE, |kept| kept.id);
         let ids = self.exchange(world, all, id);
@@ -60,16 +65,16 @@ impl MessageGroup {
             return candidate;
         }
         locked(&all.kept_teams).extend(candidate);
-        let offset = world.pool_alloc(DIRECT_BYTES);
+        let offset = world.pool_alloc(bytes);
         let offsets = self.exchange(world, all, offset.map_or(NONE, |offset| offset as u64));
         if offsets.contains(&NONE) {
             if let Some(offset) = offset {
-                world.pool_free(offset, DIRECT_BYTES);
+                world.pool_free(offset, bytes);
             }
             return None;
         }
         let told = self.members.iter().zip(offsets);
-        let bases: Bases = world.checked_blocks(told, DIRECT_BYTES);
+        let bases: Bases = world.checked_blocks(told, bytes);
         let pes: Vec<_> = self.members.iter().collect();
         let team = TeamCore::founded(world, &pes, bases);
         Some(KeptTeam { id: self.context.0, team, home: Arc::downgrade(&all.kept_teams) })
@@ -125,7 +130,7 @@ fn shown_bytes(call: &MessageCall, n: usize) -> Option<usize> {
     }
 }
 
-/// Does an operation directly, if it is a small one and the members map each other; whether it was done.
+/// Does an operation over the team of the group, if it is a small one; whether it was done.
 ///
 /// # Safety
 /// As [`MessageCollectives::run_call`].
@@ -144,6 +149,10 @@ pub(super) unsafe fn try_direct(
     let Some(team) = group.direct_team(world, all) else { return false };
     if world.collectives.are_checked() {
         check(world, team, call, memory);
+    }
+    if !team.is_mapped() {
+        // SAFETY: the caller guarantees source and target.
+        return unsafe { try_levels(world, team, call, memory) };
     }
     let direct = Direct { world, team, operation: call.operation.name() };
     let (bytes, own) = (call.count * call.element_bytes, team.my_rank());
@@ -172,6 +181,29 @@ pub(super) unsafe fn try_direct(
         }
     }
     true
+}
+
+/// The same for members that do not all map each other.
+///
+/// # Safety
+/// As [`MessageCollectives::run_call`].
+#[track_caller]
+unsafe fn try_levels(world: &TwoSided, team: &Team, call: &MessageCall, memory: &Memory) -> bool {
+    // The root of a broadcast by messages waits for nobody.
+    if call.operation == Operation::Broadcast {
+        return false;
+    }
+    let call = Call {
+        operation: call.operation,
+        root: call.root,
+        count: call.count,
+        element_bytes: call.element_bytes,
+        blocks: Blocks::Equal,
+        operands: None,
+        combiner: memory.combiner.clone(),
+    };
+    // SAFETY: the caller guarantees source and target.
+    unsafe { team.perform_small_in_levels(world, &call, (memory.source, memory.target)) }
 }
 
 /// Compares the call with those of the other members (`PELAGO_CHECK`).
