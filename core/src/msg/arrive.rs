@@ -67,7 +67,12 @@ fn take_next(
     match (taken, invalid) {
         (Err(corrupt), _) => Err(corrupt_text(from, &corrupt)),
         (_, Some(words)) => Err(invalid_text(from, words)),
-        (Ok(is_taken), None) => Ok(is_taken),
+        (Ok(is_taken), None) => {
+            if is_taken && fifo.has_freed_part() {
+                exchange.wake(from);
+            }
+            Ok(is_taken)
+        }
     }
 }
 

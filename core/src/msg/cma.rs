@@ -14,6 +14,9 @@ const TRIALS: u32 = 5;
 /// The lengths from which on messages are in the second and the third class: two buffers of them fit into a
 /// core's second cache, into the cache that cores share, and into neither.
 const CLASSES: [usize; 2] = [512 << 10, 2 << 20];
+/// Longer messages do not try pieces: a program that exchanges few, but very long messages would spend its
+/// time on trials.
+const TRIAL_BYTES_MAX: usize = 4 << 20;
 /// Pieces must take less than this part of the time of a read: during a read the sender need not call
 /// anything.
 const PIECES_AT_MOST: f64 = 0.85;
@@ -56,11 +59,11 @@ impl Trials {
 }
 
 impl Class {
-    /// Whether messages are read. `is_alone`: no other message is arriving from the sender.
-    fn reads(&self, is_alone: bool) -> bool {
+    /// Whether messages are read. `can_try`: a message can be timed in pieces.
+    fn reads(&self, can_try: bool) -> bool {
         match (self.reads.are_over(), self.pieces.are_over()) {
             (false, _) => true,
-            (true, false) => !is_alone,
+            (true, false) => !can_try,
             (true, true) => self.pieces.best >= self.reads.best * PIECES_AT_MOST,
         }
     }
@@ -79,7 +82,7 @@ impl Cma {
     /// Whether to read a message of this length.
     pub(super) fn reads(&mut self, bytes: usize, is_alone: bool) -> bool {
         let forced = self.forced;
-        forced.unwrap_or_else(|| self.class(bytes).reads(is_alone))
+        forced.unwrap_or_else(|| self.class(bytes).reads(is_alone && bytes <= TRIAL_BYTES_MAX))
     }
 
     /// Reads a message by `read`, which returns whether it could.
@@ -95,7 +98,8 @@ impl Cma {
 
     /// A message is asked for in pieces.
     pub(super) fn note_asked(&mut self, id: RequestId, bytes: usize, is_alone: bool) {
-        if self.forced.is_none() && is_alone && self.timed.is_none() && !self.class(bytes).pieces.are_over() {
+        let can_try = is_alone && bytes <= TRIAL_BYTES_MAX;
+        if self.forced.is_none() && can_try && self.timed.is_none() && !self.class(bytes).pieces.are_over() {
             self.timed = Some((id, bytes, Instant::now()));
         }
     }
@@ -136,6 +140,17 @@ mod tests {
             CLASSES.iter().all(|&bytes| cma.reads(bytes, true)),
             "other classes have trials of their own"
         );
+    }
+
+    #[test]
+    fn very_long_messages_are_no_trials() {
+        let mut cma = Cma::new(None);
+        cma.classes[2].reads = Trials { n: TRIALS, best: 0.05 };
+        assert!(!cma.reads(TRIAL_BYTES_MAX, true) && cma.reads(TRIAL_BYTES_MAX + 1, true));
+        cma.note_asked(RequestId::from_code(1), TRIAL_BYTES_MAX + 1, true);
+        assert!(cma.timed.is_none());
+        cma.classes[2].pieces = Trials { n: TRIALS, best: 0.02 };
+        assert!(!cma.reads(1 << 30, true), "what shorter ones have found holds");
     }
 
     #[test]

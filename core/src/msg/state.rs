@@ -224,6 +224,14 @@ impl Out {
         self.doorbell
     }
 
+    /// Wakes the peer, if it sleeps because a FIFO in which this PE receives had no room for its messages.
+    #[cold]
+    pub(super) fn wake(&self) {
+        // SYNC POINT doorbell: orders the freed room before the look at the sender's announcement.
+        fence(Ordering::SeqCst);
+        self.doorbell.ring_all();
+    }
+
     /// Makes a message that was sent known to its receiver.
     pub(super) fn notify(&mut self) {
         self.greet();
@@ -398,6 +406,9 @@ impl State {
         match taken {
             Ok(true) => {
                 exchange.arrived += 1;
+                if fifo.has_freed_part() {
+                    exchange.wake(envelope.source as Pe);
+                }
                 Direct::Done(Status::of(envelope, bytes))
             }
             Ok(false) if !is_other => {
@@ -416,6 +427,14 @@ impl Exchange {
     pub(super) fn takes(&self, from: Pe, is_wanted: bool) -> bool {
         let peer = &self.peers[from];
         peer.arrived - peer.matched < self.kept_max || is_wanted || self.matching.has_posted()
+    }
+
+    /// A part of a FIFO has become free in which this PE receives from a PE.
+    #[cold]
+    pub(super) fn wake(&self, from: Pe) {
+        if let Some(out) = &self.peers[from].out {
+            out.wake();
+        }
     }
 
     /// Notes that something waits to be sent to a PE.

@@ -19,6 +19,8 @@ use std::fmt;
 
 /// Cells of a FIFO.
 pub const CELLS: usize = if cfg!(loom) { 2 } else { 64 };
+/// Parts of the cells, and of the data area: see [`Consumer::has_freed_part`].
+const PARTS: u64 = 4;
 /// Words of a cell that hold a payload.
 const PAYLOAD_WORDS: usize = 5;
 const FIRST_PAYLOAD_WORD: usize = 3;
@@ -71,6 +73,8 @@ pub struct Consumer<'m> {
     fifo: Fifo<'m>,
     head: u64,
     data_head: u64,
+    /// Whether the last message has freed a part of the data area.
+    has_freed_data: bool,
 }
 
 // SAFETY: the data area is accessed by opaque copies only, and its parts belong to one end at a time; all
@@ -226,7 +230,7 @@ impl<'m> Fifo<'m> {
 
     /// The end that receives. A FIFO has one, which has received nothing before.
     pub fn consumer(self) -> Consumer<'m> {
-        Consumer { fifo: self, head: 0, data_head: 0 }
+        Consumer { fifo: self, head: 0, data_head: 0, has_freed_data: false }
     }
 }
 
@@ -340,6 +344,15 @@ impl<'m> Consumer<'m> {
         (stamp.load(Ordering::Relaxed) >> 32) as u32 == expected
     }
 
+    /// Whether the message that was taken last has freed a part of the cells or of the data area: then a sender
+    /// that sleeps because it had no room is to be woken. It misses no room: if the FIFO is full, more than a
+    /// part is taken before it is empty.
+    #[inline(always)]
+    pub fn has_freed_part(&mut self) -> bool {
+        std::mem::take(&mut self.has_freed_data)
+            || self.head.is_multiple_of(CELLS as u64 / PARTS.min(CELLS as u64))
+    }
+
     /// Receives the oldest message, if there is one: `take` gets its words and payload, and says whether it
     /// has taken the message. If it has not, the message stays the oldest one. The result says whether a
     /// message was taken.
@@ -382,6 +395,8 @@ impl<'m> Consumer<'m> {
         self.head = head.wrapping_add(1);
         let consumed = &self.fifo.shared.consumed;
         if data_head != self.data_head {
+            let part = |bytes: u64| bytes / (self.fifo.data_bytes as u64 / PARTS);
+            self.has_freed_data = part(data_head) != part(self.data_head);
             self.data_head = data_head;
             // SYNC POINT fifo-room: releases the reads of the payload to the producer.
             consumed.bytes.store(data_head, Ordering::Release);
@@ -509,6 +524,32 @@ mod tests {
         }
         let sent = (0..).take_while(|_| send(&mut producer, [0, 0], &[], &[7; 300])).count();
         assert_eq!(sent, 3, "payloads of 320 bytes in 1024");
+    }
+
+    /// A producer that waits for room is told of it while the consumer empties a full FIFO.
+    #[test]
+    fn parts_are_freed_while_a_full_fifo_is_emptied() {
+        for bytes in [0, 8, 41, 64, 100, 250, 512] {
+            let mut memory = memory();
+            let fifo = fifo(&mut memory);
+            let (mut producer, mut consumer) = (fifo.producer(), fifo.consumer());
+            let payload = vec![1; bytes];
+            for round in 0..20 {
+                let mut sent = 0;
+                while send(&mut producer, [round, sent], &[], &payload) {
+                    sent += 1;
+                }
+                let freed = (0..sent).filter(|_| {
+                    assert_eq!(consumer.receive(|_, _| true), Ok(true));
+                    consumer.has_freed_part()
+                });
+                let freed = freed.count();
+                assert!(
+                    freed >= 1 && freed <= 2 * PARTS as usize,
+                    "{bytes} bytes: {freed} of {sent} messages"
+                );
+            }
+        }
     }
 
     #[test]
