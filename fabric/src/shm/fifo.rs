@@ -344,9 +344,9 @@ impl<'m> Consumer<'m> {
         (stamp.load(Ordering::Relaxed) >> 32) as u32 == expected
     }
 
-    /// Whether the message that was taken last has freed a part of the cells or of the data area: then a sender
-    /// that sleeps because it had no room is to be woken. It misses no room: if the FIFO is full, more than a
-    /// part is taken before it is empty.
+    /// Whether the message that was taken last has freed a part of the cells or of the data area: then a
+    /// sender that sleeps because it had no room is to be woken. It misses no room: if the FIFO is full, more
+    /// than a part is taken before it is empty.
     #[inline(always)]
     pub fn has_freed_part(&mut self) -> bool {
         std::mem::take(&mut self.has_freed_data)
