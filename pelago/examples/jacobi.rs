@@ -26,9 +26,10 @@ fn main() -> pelago::Result<()> {
     let mut new = old.clone();
     let halo = world.alloc_zeroed::<f64>(2 * WIDTH)?; // a row from above, a row from below
     let arrived = world.alloc_zeroed::<u64>(2)?; // the step of these rows
-    let (change, largest) = (world.alloc_zeroed::<f64>(1)?, world.alloc_zeroed::<f64>(1)?);
 
-    for step in 1.. {
+    let mut step = 0;
+    loop {
+        step += 1;
         if me > 0 {
             halo.put_signal(me - 1, WIDTH, &old[WIDTH..2 * WIDTH], &arrived, 1, SignalOp::Set(step))?;
         }
@@ -52,14 +53,12 @@ fn main() -> pelago::Result<()> {
         }
         std::mem::swap(&mut old, &mut new);
 
-        change.local().set(0, mine);
-        world.team().all_reduce(ReduceOp::Max, &largest, &change)?;
-        if largest.local().get(0) < 1e-4 {
-            if me == 0 {
-                println!("converged after {step} steps");
-            }
+        if world.team().max(mine)? < 1e-4 {
             break;
         }
+    }
+    if me == 0 {
+        println!("converged after {step} steps");
     }
     Ok(())
 }

@@ -31,13 +31,9 @@ fn main() -> pelago::Result<()> {
         std::mem::swap(&mut here, &mut coming);
     }
 
-    let found = world.alloc_zeroed::<u64>(1)?; // on PE 0: how many PEs have found this number
-    if largest == (LEN * n - 1) as u64 {
-        found.add(0, 0, 1)?;
-    }
-    world.barrier();
+    let found = world.team().sum(u64::from(largest == (LEN * n - 1) as u64))?;
     if me == 0 {
-        println!("the largest of {} numbers is {largest}, found by {} PEs", LEN * n, found.local().get(0));
+        println!("the largest of {} numbers is {largest}, found by {found} PEs", LEN * n);
     }
     Ok(())
 }

@@ -46,11 +46,9 @@ fn main() -> pelago::Result<()> {
         part[..mine].iter().all(|&key| bucket(key) == me)
     })?;
 
-    let wrong = world.alloc_zeroed::<u64>(1)?;
-    wrong.add(0, 0, u64::from(!is_sorted))?;
-    world.barrier();
-    if me == 0 && wrong.local().get(0) == 0 {
-        println!("{} keys are sorted over {n} PEs", (0..n).map(total).sum::<usize>());
+    let sorted_count = team.sum(if is_sorted { mine } else { 0 })?;
+    if me == 0 {
+        println!("{sorted_count} keys are sorted over {n} PEs");
     }
     Ok(())
 }

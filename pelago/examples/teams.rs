@@ -4,8 +4,7 @@
 //! Build: cargo build --release -p pelago --examples
 //! Run:   pelago run -n 6 target/release/examples/teams
 //! Prints:
-//!   sums of rows: 1, 5, 9
-//!   sums of columns: 6, 9
+//!   sums of rows: [1, 5, 9], of columns: [6, 9]
 
 use pelago::prelude::*;
 
@@ -20,21 +19,16 @@ fn sum(team: &Team<'_>, number: u64) -> pelago::Result<u64> {
 
 fn main() -> pelago::Result<()> {
     let world = World::init()?;
-    let (me, n) = (world.my_pe(), world.n_pes());
+    let me = world.my_pe();
     let (row, column) = world.team().split_2d(2)?; // PE p stands in column p % 2 of row p / 2
     assert_eq!(row.pe(row.my_rank()), me); // ranks in a team are translated to PEs of the job
 
-    // The sums of all PEs, shown by PE 0: their place in these arrays is the number of the PE.
-    let sums = world.alloc_zeroed::<u64>(2 * n)?;
-    sums.p(0, me, sum(&row, me as u64)?)?;
-    sums.p(0, n + me, sum(&column, me as u64)?)?;
-    world.barrier();
-
+    let mine = [sum(&row, me as u64)?, sum(&column, me as u64)?];
+    let sums = world.team().gather_values(mine)?; // those of all PEs, at every PE
     if me == 0 {
-        let sums = sums.local().to_vec();
-        let list = |sums: Vec<&u64>| sums.iter().map(|sum| sum.to_string()).collect::<Vec<_>>().join(", ");
-        println!("sums of rows: {}", list(sums[..n].iter().step_by(2).collect()));
-        println!("sums of columns: {}", list(sums[n..].iter().take(2).collect()));
+        let rows: Vec<_> = sums.iter().step_by(2).map(|sums| sums[0]).collect();
+        let columns: Vec<_> = sums.iter().take(2).map(|sums| sums[1]).collect();
+        println!("sums of rows: {rows:?}, of columns: {columns:?}");
     }
     Ok(())
 }
