@@ -40,6 +40,8 @@ pub mod distributed;
 mod domain;
 mod events;
 mod future;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 #[cfg(test)]
 mod layers;
 mod lock;
