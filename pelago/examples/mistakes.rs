@@ -1,4 +1,5 @@
-//! Mistakes, and what Pelago says about them: `range`, `panic`, `collective`, `signal` or `exit` as argument.
+//! Mistakes, and what Pelago says about them. The argument names one: `range`, `panic`, `exit`, `signal`,
+//! `collective` or `slow`.
 //!
 //! Build: cargo build --release -p pelago --examples
 //! Run:   pelago run -n 4 target/release/examples/mistakes
@@ -15,8 +16,12 @@ fn main() -> pelago::Result<()> {
         Some("range") if me == 2 => numbers.put((me + 1) % n, 8, &[1, 2, 3])?, // 8 + 3 elements, not 10
         Some("panic") if me == 2 => panic!("there is no input"),
         Some("exit") if me == 2 => std::process::exit(3),
-        Some("signal") if me == 2 => drop(numbers.local().wait_until(0, |value| value == 1)), // nobody sets it
+        Some("signal") if me == 2 => drop(numbers.local().wait_until(0, |value| value == 1)), // never set
         Some("collective") if me == 2 => drop(world.alloc::<u64>(5)?), // the others wait in a barrier
+        Some("slow") if me == 2 => {
+            let start = std::time::Instant::now();
+            while start.elapsed().as_secs_f64() < 1.5 {} // computes
+        }
         Some(_) => {}
         None if me == 0 => println!("no mistake was asked for"),
         None => {}

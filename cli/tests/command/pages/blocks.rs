@@ -107,7 +107,8 @@ impl Block {
 
 #[test]
 fn blocks_have_kinds_files_and_commands() {
-    let page = "Text.\n\n`src/a.rs`:\n\n```rust\nfn main() {}\n```\n\n```console,full,fails\n$ one \\\n  two\nout\n$ three\n```\n";
+    let page = "Text.\n\n`src/a.rs`:\n\n```rust\nfn main() {}\n```\n\n\
+                ```console,full,fails\n$ one \\\n  two\nout\n$ three\n```\n";
     let found = blocks(page).unwrap();
     let kinds: Vec<_> = found.iter().map(|block| (block.kind, block.is_full, block.fails)).collect();
     assert_eq!(kinds, [(Kind::Rust, false, false), (Kind::Console, true, true)]);

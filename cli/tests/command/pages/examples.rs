@@ -1,6 +1,7 @@
 //! The examples in Rust: each runs as its first lines say, and prints what they say.
 //!
-//! Invariant: an example has at most 80 lines, and its head has a command (`Run:`) and the output (`Prints:`).
+//! Invariant: an example has at most 80 lines, and its head has a command (`Run:`) and the output
+//! (`Prints:`).
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -33,8 +33,13 @@ impl User {
         Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap().join("pages")
     }
 
+    fn is_in_clone(&self) -> bool {
+        self.here.starts_with(self.folder.join("pelago"))
+    }
+
     fn follow(&mut self, page: &Path, block: &Block) {
         if let Some(file) = &block.file {
+            assert!(!self.is_in_clone(), "{}: {file} would be written into the repository", page.display());
             let file = self.here.join(file);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, &block.text).unwrap();
@@ -63,7 +68,7 @@ impl User {
         // A crate that the user has made is built where others were built before.
         if let Some(name) = line.strip_prefix("cargo new ") {
             fs::create_dir_all(Self::target().join("crates")).unwrap();
-            symlink(Self::target().join("crates"), self.here.join(name).join("target")).unwrap();
+            symlink(Self::target().join("crates"), self.here.join(name.trim()).join("target")).unwrap();
         }
     }
 
@@ -86,7 +91,7 @@ impl User {
             .env("CARGO_INSTALL_ROOT", self.folder.join("home/cargo"));
         command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
         command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16").env("CARGO_TERM_COLOR", "never");
-        if self.here.starts_with(self.folder.join("pelago")) || line.starts_with("cargo install") {
+        if self.is_in_clone() || line.starts_with("cargo install") {
             command.env("CARGO_TARGET_DIR", Self::target());
         } else {
             command.env_remove("CARGO_TARGET_DIR");

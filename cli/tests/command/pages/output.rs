@@ -1,8 +1,8 @@
 //! Compares what a command prints with what a page shows.
 //!
-//! Invariant: numbers with a decimal point, which times and rates have, agree with any other such number; the
-//! line `...` stands for any lines, and `...` within a line for any text. All else is compared exactly, except
-//! for the width of blanks.
+//! Invariant: numbers with a decimal point, which times and rates have, agree with any other such number;
+//! the line `...` stands for any lines, and `...` within a line for any text. All else is compared exactly,
+//! except for the width of blanks.
 
 /// Whether the printed lines are those that a page shows.
 pub fn agrees(shown: &[&str], printed: &[&str]) -> bool {
