@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use self::blocks::{Block, Kind, blocks};
-use super::process::Started;
+use super::process::{Started, run};
 
 /// The pages of the guide, in their order, and the page before all others.
 fn pages() -> Vec<PathBuf> {
@@ -41,9 +41,9 @@ fn blocks_of(page: &Path) -> Vec<Block> {
     blocks(&text).unwrap_or_else(|wrong| panic!("{}: {wrong}", page.display()))
 }
 
-/// A folder of this process, empty.
+/// A folder of this process, empty. It is outside of the workspace, or a crate in it would become a member.
 fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("pages-{name}-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("pelago-pages-{name}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     folder
@@ -82,6 +82,26 @@ fn every_command_prints_what_its_page_shows() {
     }
     assert!(count >= 20, "only {count} commands were found");
     fs::remove_dir_all(&tour).unwrap();
+}
+
+/// A command in a sentence is not run, but its words are accepted: with `--help` behind them it prints help.
+#[test]
+fn commands_in_sentences_are_accepted() {
+    let mut count = 0;
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for code in text.split('`').filter_map(|code| code.strip_prefix("pelago ")) {
+            let words: Vec<_> = code.split_whitespace().collect();
+            // A program that `run` starts would get the option.
+            if words.first().is_none_or(|&word| word == "run") || code.contains('\n') {
+                continue;
+            }
+            let ended = run(&[&words[..], &["--help"]].concat());
+            assert_eq!(ended.status, 0, "{}: `pelago {code}`: {}", page.display(), ended.stderr);
+            count += 1;
+        }
+    }
+    assert!(count >= 10, "only {count} commands were found");
 }
 
 #[test]
