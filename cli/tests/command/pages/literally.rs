@@ -86,6 +86,11 @@ impl User {
                 command.env_remove(name);
             }
         }
+        // The `pelago` that the user has installed comes first.
+        let path = command.get_envs().find(|(name, _)| *name == "PATH").and_then(|(_, value)| value);
+        let path: Vec<_> = path.map(std::env::split_paths).into_iter().flatten().collect();
+        let installed = self.folder.join("home/cargo/bin");
+        command.env("PATH", std::env::join_paths([installed].into_iter().chain(path)).unwrap());
         command
             .env("HOME", self.folder.join("home"))
             .env("CARGO_INSTALL_ROOT", self.folder.join("home/cargo"));
