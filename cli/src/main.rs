@@ -10,6 +10,7 @@ mod coll;
 #[path = "../../boot/tests/common/fuzzing.rs"]
 mod fuzzing;
 mod info;
+mod man;
 mod run;
 mod sim;
 mod tune;
@@ -18,7 +19,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{Args, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use pelago_apps::print_help;
 use pelago_bench::{Bench, Interrupted, PaperCommand};
 use pelago_boot::tell;
@@ -60,6 +61,8 @@ enum Command {
     Coll(coll::Coll),
     Tune(tune::Tune),
     Info(info::Info),
+    #[command(hide = true)]
+    Man(man::Man),
 }
 
 fn main() -> ExitCode {
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Coll(coll) => ("coll", coll.execute()),
         Command::Tune(tune) => ("tune", tune.execute()),
         Command::Info(info) => ("info", info.execute()),
+        Command::Man(man) => ("man", man.execute(Cli::command())),
     };
     outcome.unwrap_or_else(|error| {
         tell(&format!("pelago {name}: {error:#}\n"));

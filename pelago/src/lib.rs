@@ -3,7 +3,7 @@
 //! N PEs run the same program. Each owns a part of a global address space, and any PE reads and writes any
 //! part without the owner's help: a *put* writes to another PE's memory, a *get* reads from it, a *barrier*
 //! lets all meet. PEs are processes (started by `pelago run`, hydra, mpirun or Slurm), threads of such
-//! processes ([`run`]), or threads of one process ([`spmd`]).
+//! processes ([`run`]), or threads of one process ([`spmd`]). The [`guide`] begins with the first program.
 //!
 //! ```
 //! use pelago::prelude::*;
@@ -40,6 +40,8 @@ pub mod distributed;
 mod domain;
 mod events;
 mod future;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 #[cfg(test)]
 mod layers;
 mod lock;

@@ -22,3 +22,4 @@ mod split_barrier;
 mod team;
 mod two_levels;
 mod two_sided;
+mod values;

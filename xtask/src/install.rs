@@ -13,6 +13,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -86,6 +87,7 @@ impl Install {
         eprintln!("installing in {}", place.root.display());
         if !self.without_command {
             place.copy("bin/pelago", &built.join("pelago"), 0o755)?;
+            place.pages_of_command(&built)?;
         }
         place.libraries(&library)?;
         for (path, text) in header::all_files()? {
@@ -158,6 +160,20 @@ impl Place {
             self.copy(&format!("lib/{}", interface.shared_name), filter, 0o755)?;
             self.link(&format!("lib/{}.so", interface.name), interface.shared_name)?;
             self.link(&format!("lib/{}.a", interface.name), library::ARCHIVE_NAME)?;
+        }
+        Ok(())
+    }
+
+    /// Installs the manual pages of `pelago`, which it writes itself to a folder of the build.
+    fn pages_of_command(&self, built: &Path) -> Result<()> {
+        let (program, folder) = (built.join("pelago"), built.join("pelago-man"));
+        let status = Command::new(&program).arg("man").arg(&folder).status();
+        let status = status.with_context(|| format!("cannot run {}", program.display()))?;
+        ensure!(status.success(), "{} man: {status}", program.display());
+        for entry in fs::read_dir(&folder)? {
+            let (name, path) = entry.map(|entry| (entry.file_name(), entry.path()))?;
+            let text = fs::read_to_string(path)?;
+            self.write(&format!("share/man/man1/{}", name.to_string_lossy()), &text, 0o644)?;
         }
         Ok(())
     }

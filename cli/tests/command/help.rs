@@ -31,6 +31,41 @@ fn help_teaches_by_examples() {
 }
 
 #[test]
+fn manual_pages_have_the_options_and_examples_of_the_help() {
+    let folder = std::env::temp_dir().join(format!("pelago-man-{}", std::process::id()));
+    let ended = run(&["man", folder.to_str().unwrap()]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    let mut count = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        let page = std::fs::read_to_string(&path).unwrap().replace("\\-", "-").replace("\\&", "");
+        assert!(page.contains(&format!(".SH NAME\n{name} - ")), "{name}: {page}");
+        // The synopsis and the examples have options as well.
+        let described = page.split_once(".SH OPTIONS").map_or("", |(_, rest)| rest);
+        let described = described.split(".SH ").next().unwrap();
+        let words: Vec<_> = name.split('-').skip(1).collect();
+        // The only name with a hyphen of its own.
+        let words = if name.ends_with("sync-memory") { vec!["bench", "sync-memory"] } else { words };
+        let help = run(&[&words[..], &["--help"]].concat()).stdout;
+        let lines = || help.lines().map(str::trim);
+        for option in
+            lines().filter_map(|line| line.split([' ', ',']).next()).filter(|word| word.starts_with("--"))
+        {
+            assert!(described.contains(option), "{name} does not describe {option}");
+        }
+        let examples = lines().skip_while(|line| *line != "Examples:").skip(1);
+        let programs = examples.filter_map(|line| line.strip_prefix("pelago ")?.split("  ").next());
+        for example in programs {
+            assert!(page.contains(&format!("pelago {example}")), "{name} has no example `pelago {example}`");
+            count += 1;
+        }
+    }
+    assert!(count > 20, "only {count} examples");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn applications_are_listed() {
     let list = run(&["app"]).stdout;
     let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();

@@ -129,33 +129,6 @@ fn the_page_for_people_has_checksums_phases_and_verdict() {
     }
 }
 
-/// The form of a page, independent of its numbers: the first word of each line, and the number of words.
-fn form(page: &str) -> Vec<(String, usize)> {
-    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let is_word = |word: &String| !word.starts_with(|c: char| c.is_ascii_digit());
-    let lines = page.lines().map(words).filter(|words| !words.is_empty());
-    lines
-        .map(|words| {
-            (
-                words.iter().take_while(|word| is_word(word)).cloned().collect::<Vec<_>>().join(" "),
-                words.len(),
-            )
-        })
-        .collect()
-}
-
-#[test]
-fn the_sample_in_the_readme_is_what_is_printed() {
-    let readme = include_str!("../../../README.md");
-    let sample = readme.split("```text\n").nth(1).and_then(|text| text.split("```").next()).unwrap();
-    let ended = run(&["run", "-n", "2", "ft", "--class", "W"]);
-    let printed = form(&ended.stdout);
-    let lines = form(sample).into_iter().filter(|(start, _)| start != "...");
-    for line in lines {
-        assert!(printed.contains(&line), "{line:?} of the README is not in {}", ended.stdout);
-    }
-}
-
 #[test]
 fn all_variants_are_compared() {
     let ended = run(&["run", "-n", "2", "ft", "--variant", "all"]);

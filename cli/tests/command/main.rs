@@ -18,6 +18,7 @@ mod intruders;
 mod jobs;
 mod launchers;
 mod output;
+mod pages;
 mod paper;
 mod process;
 mod programs;

@@ -5,6 +5,12 @@ use super::element::{Element, bytes_of};
 /// A value that travels as the argument or the result of a remote procedure: every [`Element`], `bool`,
 /// vectors of elements, `String`, nothing, and tuples of up to four of these; with the feature `serde` of the
 /// crate `pelago` whatever serde can serialise, as `Serde`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be sent as an argument or a result of a remote procedure",
+    note = "elements, `bool`, `String`, vectors of elements and tuples of up to four of these can; give the \
+            argument as an owned value (`&String`, not `&&str`), derive `pelago::Element` for a `#[repr(C)]` \
+            struct, or wrap a type with serde's traits in `Serde` (feature `serde`)"
+)]
 pub trait Datum: Sized {
     /// Appends the bytes.
     fn encode(&self, bytes: &mut Vec<u8>);

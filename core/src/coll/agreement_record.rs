@@ -24,7 +24,7 @@ pub struct Birth {
 
 /// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its
 /// place, counted from a number that no other call has.
-const BIRTHS: [&str; 16] = [
+const BIRTHS: [&str; 19] = [
     "split_strided",
     "split_list",
     "split_2d",
@@ -41,9 +41,18 @@ const BIRTHS: [&str; 16] = [
     "a barrier of active messages",
     "atomic_domain",
     "shrink",
+    REDUCE_VALUE,
+    GATHER_VALUES,
+    BROADCAST_VALUE,
 ];
 /// The reduction of a distributed array: the fourth word holds the code of the combiner.
 pub const REDUCE: &str = "reduce of a distributed array";
+/// The reduction of a value of each member: the fourth word as for [`REDUCE`].
+pub const REDUCE_VALUE: &str = "reduce_value";
+/// The exchange of a value of each member: the fourth word holds its size.
+pub const GATHER_VALUES: &str = "gather_values";
+/// The broadcast of a value: the fourth word holds the root.
+pub const BROADCAST_VALUE: &str = "broadcast_value";
 const FIRST_BIRTH: u64 = 1 << 32;
 
 impl Birth {
@@ -58,9 +67,11 @@ pub fn describe(record: &AgreementRecord) -> String {
     let &[code, a, b, c, ..] = record;
     let birth = code.checked_sub(FIRST_BIRTH).and_then(|place| BIRTHS.get(place as usize));
     birth
-        .map(|&name| match Combiner::describe(c).filter(|_| name == REDUCE) {
-            Some(combiner) => format!("{name} ({combiner})"),
-            None => name.to_owned(),
+        .map(|&name| match (name, Combiner::describe(c)) {
+            (REDUCE | REDUCE_VALUE, Some(combiner)) => format!("{name} ({combiner})"),
+            (GATHER_VALUES, _) => format!("{name} of {c} bytes"),
+            (BROADCAST_VALUE, _) => format!("{name} from rank {c}"),
+            _ => name.to_owned(),
         })
         .or_else(|| call::describe([code, a, b, c]))
         .or_else(|| Call::from_words([code, a, b]).map(|call| call.to_string()))

@@ -80,6 +80,11 @@ impl fmt::Display for ReduceOp {
 /// Elements that reduction operations are defined for: the integers (all operations), the floating-point
 /// numbers (sum, product, min, max) and the complex numbers (sum, product). For other elements, give a
 /// function of two elements in the place of a [`ReduceOp`].
+#[diagnostic::on_unimplemented(
+    message = "`ReduceOp` is not defined for `{Self}`",
+    note = "it is defined for integers, `f32`, `f64`, `Complex<f32>` and `Complex<f64>`; for other elements \
+            give a function of two elements: `reduce_value(|a, b| ..., value)`, `all_reduce(|a, b| ..., ...)`"
+)]
 pub trait Reducible: Element + Sealed {
     /// Whether the operation is defined for this type.
     fn is_defined(op: ReduceOp) -> bool;

@@ -35,6 +35,7 @@ enum Reading {
 
 impl Engine {
     /// Continues the collection of all records, as far as possible without a wait.
+    #[track_caller]
     pub(super) fn look_at_all(&self, long: &Long<'_>, now: Instant) {
         let Some(mut looker) = self.stall.looker() else { return };
         let looker = &mut *looker;
@@ -112,6 +113,7 @@ impl Engine {
     }
 
     /// Ends the job, reports the waits of all PEs, or does nothing.
+    #[track_caller]
     fn decide(&self, verdict: &Verdict, look: &Look, looker: &mut Looker, waited: Duration) {
         let me = self.my_pe();
         let is_late = self.stall.limit().is_some_and(|limit| waited >= limit);

@@ -27,6 +27,7 @@ impl<'w> Long<'w> {
     }
 
     /// To be called before each check of the condition, or before some of them.
+    #[track_caller]
     pub fn tick(&mut self) {
         if !self.engine.stall.is_on {
             return;
@@ -59,6 +60,7 @@ impl<'w> Long<'w> {
 
     #[cold]
     #[inline(never)]
+    #[track_caller]
     fn act(&mut self, now: Instant) {
         let told = Told {
             text: self.engine.describe(self.awaited) + &name(),

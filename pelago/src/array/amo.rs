@@ -60,6 +60,11 @@ pub trait AtomicElement: Element + sealed::Sealed {
 }
 
 /// An integer that all atomic operations work on, including the bitwise ones.
+#[diagnostic::on_unimplemented(
+    message = "this atomic operation works on integers, not on `{Self}`",
+    note = "it works on integers of 8 to 64 bits; `f32`, `f64` and `Complex<f32>` have the operations that \
+            `amo` and `fetch_amo` name, such as `fetch_amo(pe, index, AtomicOp::Add, value)`"
+)]
 pub trait AtomicInteger: AtomicElement {
     /// The value that `inc` adds.
     #[doc(hidden)]

@@ -17,6 +17,7 @@ use pelago_core::coll::reduction::{Combiner, IntoCombiner};
 use pelago_core::coll::schedule::Rank;
 use pelago_core::coll::shape::{Blocks, Operation};
 use pelago_core::job::callback;
+use std::sync::Arc;
 
 /// The collective operations of a team. Every member makes the call, with arguments that match: the same
 /// operation, root and sizes, and the same elements for source and target or different ones.
@@ -53,7 +54,7 @@ pub trait Collective {
     type Outcome<'a>;
 
     /// The team whose operations these are.
-    fn team(&self) -> &Team<'_>;
+    fn team(&self) -> Team<'_>;
 
     /// Carries out a call.
     #[doc(hidden)]
@@ -237,17 +238,18 @@ pub trait Collective {
     /// The combiner of an operation, if the type has it.
     #[doc(hidden)]
     fn combiner<T: Element>(&self, op: impl IntoCombiner<T>) -> Result<Combiner> {
-        let me = self.team().world().my_pe();
-        op.into_combiner()
-            .map_err(|reason| ErrorKind::BadCollective { me, operation: "a reduction", reason }.into())
+        op.into_combiner().map_err(|reason| {
+            let me = self.team().world().my_pe();
+            ErrorKind::BadCollective { me, operation: "a reduction", reason }.into()
+        })
     }
 }
 
 impl Collective for Team<'_> {
     type Outcome<'a> = ();
 
-    fn team(&self) -> &Team<'_> {
-        self
+    fn team(&self) -> Team<'_> {
+        Team { world: self.world, core: Arc::clone(&self.core) }
     }
 
     #[inline]
@@ -295,6 +297,53 @@ impl Collective for Team<'_> {
         }
         let call = Call::new(Operation::AllReduce, 0, source.len(), target.operand(), source.operand());
         self.core.do_call(self.world.core(), &call.with(combiner))
+    }
+}
+
+/// The collective operations of all PEs, those of [`World::team`].
+///
+/// ```
+/// use pelago::prelude::*;
+/// # pelago::spmd(4, |world| -> pelago::Result<()> {
+/// let numbers = world.alloc::<usize>(1)?;
+/// numbers.local().set(0, world.my_pe());
+/// world.all_reduce(ReduceOp::Sum, &numbers, &numbers)?;
+/// assert_eq!(numbers.local().get(0), 6);
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
+impl Collective for World {
+    type Outcome<'a> = ();
+
+    fn team(&self) -> Team<'_> {
+        World::team(self)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn perform<'a>(&self, _: &'a World, call: Call<'a>) -> Result<()> {
+        self.core().team.do_call(self.core(), &call)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn broadcast<'a, T: Element>(
+        &self,
+        root: Rank,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
+    ) -> Result<()> {
+        World::team(self).broadcast(root, target, source)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn all_reduce<'a, T: Element>(
+        &self,
+        op: impl IntoCombiner<T>,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
+    ) -> Result<()> {
+        World::team(self).all_reduce(op, target, source)
     }
 }
 

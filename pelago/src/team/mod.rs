@@ -14,6 +14,7 @@ pub(crate) mod message;
 pub(crate) mod request;
 pub(crate) mod space;
 pub(crate) mod span;
+mod values;
 
 pub use collective::Collective;
 

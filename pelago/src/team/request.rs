@@ -68,8 +68,8 @@ impl<'t> NonBlocking<'t, '_> {
 impl<'t> Collective for NonBlocking<'t, '_> {
     type Outcome<'a> = Request<'a>;
 
-    fn team(&self) -> &Team<'_> {
-        self.team
+    fn team(&self) -> Team<'_> {
+        Collective::team(self.team)
     }
 
     #[track_caller]
@@ -146,8 +146,8 @@ pub struct PersistentCalls<'t, 'w> {
 impl<'t, 'w> Collective for PersistentCalls<'t, 'w> {
     type Outcome<'a> = Persistent<'a>;
 
-    fn team(&self) -> &Team<'_> {
-        self.team
+    fn team(&self) -> Team<'_> {
+        Collective::team(self.team)
     }
 
     #[track_caller]

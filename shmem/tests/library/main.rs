@@ -4,6 +4,7 @@ mod common;
 
 mod chapters;
 mod checks;
+mod examples;
 mod extensions;
 mod interface;
 mod lenient;

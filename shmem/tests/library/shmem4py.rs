@@ -103,6 +103,16 @@ fn it_is_our_library_that_python_loads() {
     assert_eq!(lines, ["[0] Pelago (1, 6)", "[1] Pelago (1, 6)"]);
 }
 
+#[test]
+fn the_example_prints_what_it_says() {
+    let file = crate::common::root().join("shmem/examples/ring.py");
+    let head = crate::examples::head(&file, "#");
+    let mut command = Command::new(installed().join("bin/pelago"));
+    command.args(["run", "-n", &head.pes.to_string()]).arg(&built().python).arg(&file);
+    command.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("PYTHONPATH");
+    assert_eq!(end_of(command).output(), head.output);
+}
+
 /// Tests of pointers: a file of which each PE waits for its neighbours only if they are mapped, which is no
 /// program for PEs of which some are.
 const OF_POINTERS: (&str, usize) = ("test_ptr", 2);

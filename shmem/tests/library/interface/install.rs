@@ -159,7 +159,12 @@ fn scratch(name: &str) -> PathBuf {
 #[test]
 fn the_prefix_has_these_files_and_no_others() {
     let expected: BTreeSet<_> = FILES.iter().map(|(path, _)| (*path).to_owned()).collect();
-    assert_eq!(files_below(installed()), expected);
+    let (pages, found): (BTreeSet<_>, BTreeSet<_>) =
+        files_below(installed()).into_iter().partition(|path| path.starts_with("share/man/man1/pelago"));
+    assert_eq!(found, expected);
+    for name in ["pelago", "pelago-run", "pelago-bench-rma"] {
+        assert!(pages.contains(&format!("share/man/man1/{name}.1")), "{pages:?}");
+    }
     for (path, mode) in FILES {
         let found = fs::metadata(installed().join(path)).unwrap().permissions().mode();
         assert_eq!(found & 0o777, mode, "{path}");
