@@ -1,0 +1,84 @@
+//! Arrival: the effects of messages, and the processors that some of them need.
+//!
+//! Invariant: a message that needs the processor of its receiver waits until that rank is in a call:
+//! blocked, at the beginning of an action of communication, or at its end. Then it takes the processor's
+//! time.
+
+use super::state::{Blocked, Event, Kind, NO_SIGNAL, State};
+use crate::time::Time;
+
+impl State<'_> {
+    /// All of a message has arrived.
+    pub(super) fn deliver(&mut self, id: u32) {
+        let message = self.messages.get(id);
+        if !self.needs_processor(id) {
+            return self.take_effect(id);
+        }
+        let rank = &mut self.ranks[message.to as usize];
+        rank.deferred.push_back(id);
+        if rank.blocked != Blocked::No {
+            self.serve_deferred(message.to);
+        }
+    }
+
+    fn needs_processor(&self, id: u32) -> bool {
+        let (message, protocol) = (self.messages.get(id), &self.machine.protocol);
+        let is_far = self.node(message.from) != self.node(message.to);
+        match message.kind {
+            Kind::Put | Kind::Request => is_far && !protocol.has_hardware_puts,
+            // An announcement needs the processor only once its receive is posted: see `take_effect`.
+            Kind::ClearToSend => !protocol.progresses_alone,
+            Kind::Announcement => !protocol.progresses_alone && self.is_posted(id),
+            Kind::Reply | Kind::Eager | Kind::Data => false,
+        }
+    }
+
+    /// A rank in a call executes the messages that have waited for it.
+    pub(super) fn serve_deferred(&mut self, number: u32) {
+        while let Some(id) = self.ranks[number as usize].deferred.pop_front() {
+            let overhead = self.receive_overhead(self.messages.get(id).kind);
+            let rank = &mut self.ranks[number as usize];
+            rank.clock = rank.clock.max(self.now) + overhead;
+            let at = rank.clock;
+            self.queue.push(at, Event::Effect(id));
+        }
+    }
+
+    fn receive_overhead(&self, kind: Kind) -> Time {
+        match kind {
+            Kind::Put | Kind::Request => self.machine.network.receive_overhead,
+            _ => self.machine.protocol.message_receive_overhead,
+        }
+    }
+
+    /// Executes a message at its receiver.
+    pub(super) fn take_effect(&mut self, id: u32) {
+        let message = self.messages.take(id);
+        let (from, to) = (message.from, message.to);
+        match message.kind {
+            Kind::Put if message.key == NO_SIGNAL => {
+                let back = self.latency_between(to, from);
+                self.ranks[from as usize].open -= 1;
+                self.settle(from, self.now + back);
+            }
+            Kind::Put => self.signal(to, message.key),
+            Kind::Request => self.launch(Kind::Reply, (to, from), message.size, message.size, NO_SIGNAL),
+            Kind::Reply => {
+                self.ranks[to as usize].open -= 1;
+                self.settle(to, self.now);
+            }
+            Kind::Eager => self.eager_arrives(&message),
+            Kind::Announcement => self.announcement_arrives(&message),
+            Kind::ClearToSend => {
+                self.ranks[to as usize].two_sided.announced -= 1;
+                self.launch(Kind::Data, (to, from), message.size, message.size, message.key);
+            }
+            Kind::Data => self.received(to),
+        }
+    }
+
+    fn latency_between(&self, from: u32, to: u32) -> Time {
+        let (a, b) = (self.node(from), self.node(to));
+        if a == b { self.machine.node.latency } else { self.machine.network.latency + self.links.hops(a, b) }
+    }
+}
