@@ -15,7 +15,8 @@ impl State<'_> {
         let id = self.messages.add(message);
         self.counts.messages += 1;
         self.counts.bytes += bytes;
-        self.ranks[from as usize].unsent += 1;
+        let sender = &mut self.ranks[from as usize];
+        (sender.unsent, sender.under_way) = (sender.unsent + 1, sender.under_way + 1);
         self.enter(id);
     }
 

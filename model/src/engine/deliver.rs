@@ -11,6 +11,11 @@ impl State<'_> {
     /// All of a message has arrived.
     pub(super) fn deliver(&mut self, id: u32) {
         let message = self.messages.get(id);
+        let sender = &mut self.ranks[message.from as usize];
+        sender.under_way -= 1;
+        if sender.blocked == Blocked::Credit {
+            self.wake(message.from, self.now, 0);
+        }
         if !self.needs_processor(id) {
             return self.take_effect(id);
         }

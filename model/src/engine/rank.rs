@@ -7,6 +7,15 @@ use super::state::{Blocked, Event, NO_SIGNAL, PROGRAM_SLOTS, Phase, Running, Sta
 use crate::action::{Action, Collective};
 use crate::time::{Time, moving};
 
+/// The bits of a key that are the slot of a collective operation.
+const SLOTS: u64 = 0xFF_FFFF;
+
+/// The word and the bit of the slot of a key.
+fn bit_of(key: u64) -> (usize, u64) {
+    let slot = key & SLOTS;
+    ((slot / 64) as usize, 1 << (slot % 64))
+}
+
 impl<'a> State<'a> {
     /// Lets a rank take actions until it is blocked, has ended, or something else happens first.
     pub(super) fn advance(&mut self, number: u32) {
@@ -118,7 +127,7 @@ impl<'a> State<'a> {
                 self.fail(number, format!("{action:?} names rank {peer}; the ranks are 0 to {last}"));
                 return false;
             }
-            if self.ranks[number as usize].unsent >= self.machine.protocol.outstanding {
+            if self.ranks[number as usize].under_way >= self.machine.protocol.outstanding {
                 self.ranks[number as usize].held = Some((Phase::Act, action));
                 self.block(number, Blocked::Credit);
                 return false;
@@ -179,7 +188,7 @@ impl<'a> State<'a> {
             rank.operations.len() - 1
         });
         let operation = &mut rank.operations[index].1;
-        let base = u64::from(collective.team) << 48 | (*operation & 0xFF_FFFF) << 24;
+        let base = u64::from(collective.team) << 48 | (*operation & SLOTS) << 24;
         *operation += 1;
         rank.schedule = Some(Running { steps: steps.into_iter(), base });
         true
@@ -188,6 +197,12 @@ impl<'a> State<'a> {
     fn wait(&mut self, number: u32, key: u64) -> bool {
         let wait_overhead = self.machine.network.wait_overhead;
         let rank = &mut self.ranks[number as usize];
+        let (word, bit) = bit_of(key);
+        if key < PROGRAM_SLOTS && rank.signalled.get(word).is_some_and(|bits| bits & bit != 0) {
+            rank.signalled[word] &= !bit;
+            rank.clock += wait_overhead;
+            return true;
+        }
         let Some(count) = rank.arrived.get_mut(&key) else {
             self.block(number, Blocked::Slot(key));
             return false;
@@ -232,7 +247,17 @@ impl<'a> State<'a> {
         if rank.blocked == Blocked::Slot(key) {
             return self.wake(number, self.now, wait_overhead);
         }
-        *rank.arrived.entry(key).or_insert(0) += 1;
+        let is_present = rank.schedule.as_ref().is_some_and(|run| run.base == key & !SLOTS);
+        if !is_present {
+            *rank.arrived.entry(key).or_insert(0) += 1;
+            return;
+        }
+        let (word, bit) = bit_of(key);
+        if rank.signalled.len() <= word {
+            rank.signalled.resize(word + 1, 0);
+        }
+        debug_assert_eq!(rank.signalled[word] & bit, 0, "a slot is signalled twice");
+        rank.signalled[word] |= bit;
     }
 
     /// Something that `Complete` waits for has ended, or will at `settled` without further events.
@@ -245,7 +270,6 @@ impl<'a> State<'a> {
                 let at = rank.settled.max(self.now);
                 self.wake(number, at, 0);
             }
-            Blocked::Credit => self.wake(number, self.now, 0),
             Blocked::Finish => self.try_finish(number),
             _ => {}
         }

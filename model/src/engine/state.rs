@@ -82,9 +82,14 @@ pub(super) struct Rank<'a> {
     pub(super) schedule: Option<Running>,
     /// The number of operations of each team that this rank has begun.
     pub(super) operations: Vec<(u16, u64)>,
+    /// The slots of the present operation that are signalled and not waited for, a bit each.
+    pub(super) signalled: Vec<u64>,
+    /// The signals of all others: of operations to come, and outside operations.
     pub(super) arrived: HashMap<u64, u32, BuildHasherDefault<KeyHasher>>,
     /// Messages that its card has not sent completely.
     pub(super) unsent: u32,
+    /// Messages of this rank that have not arrived.
+    pub(super) under_way: u32,
     /// Puts without a signal and gets that have not ended.
     pub(super) open: u32,
     /// The time at which everything that is no longer counted by the two has ended.
@@ -318,8 +323,10 @@ impl Rank<'_> {
             program: None,
             schedule: None,
             operations: Vec::new(),
+            signalled: Vec::new(),
             arrived: HashMap::default(),
             unsent: 0,
+            under_way: 0,
             open: 0,
             settled: 0,
             deferred: VecDeque::new(),
@@ -338,7 +345,7 @@ impl Rank<'_> {
             }
             Blocked::Complete => "the end of its puts and gets".to_owned(),
             Blocked::Finish => self.two_sided.waits_for(),
-            Blocked::Credit => "room in its network card".to_owned(),
+            Blocked::Credit => "the arrival of its messages".to_owned(),
             Blocked::No | Blocked::Ended => "nothing".to_owned(),
         }
     }

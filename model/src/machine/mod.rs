@@ -94,7 +94,8 @@ pub struct Protocol {
     pub has_hardware_puts: bool,
     /// Whether the card, not the processor, spends the overhead of a send.
     pub card_has_overhead: bool,
-    /// The messages of a PE that its card accepts before one of them has left; at least 1.
+    /// The messages of a PE that may be under way before a call that starts another waits; at least 1. This
+    /// is the only back-pressure: links and cards have room for all of them.
     pub outstanding: u32,
     /// The bytes of a packet, for [`Contention::Packets`].
     pub packet_bytes: u64,
@@ -214,7 +215,7 @@ impl Machine {
                 progresses_alone: true,
                 has_hardware_puts: true,
                 card_has_overhead: false,
-                outstanding: 64,
+                outstanding: u32::MAX,
                 packet_bytes: 2048,
             },
             links: Links::Switch,
