@@ -21,10 +21,13 @@ impl State<'_> {
     }
 
     pub(super) fn put(&mut self, from: u32, to: u32, bytes: u64, key: u64) {
-        if key == NO_SIGNAL {
+        let is_far = self.node(from) != self.node(to);
+        let signal_follows = is_far && bytes > 0 && key != NO_SIGNAL && self.machine.protocol.signals_follow;
+        if key == NO_SIGNAL || signal_follows {
             self.ranks[from as usize].open += 1;
         }
-        self.launch(Kind::Put, (from, to), bytes, bytes, key);
+        let kind = if signal_follows { Kind::PutFirst } else { Kind::Put };
+        self.launch(kind, (from, to), bytes, bytes, key);
     }
 
     pub(super) fn get(&mut self, from: u32, of: u32, bytes: u64) {
@@ -85,7 +88,7 @@ impl State<'_> {
         let protocol = &self.machine.protocol;
         match message.kind {
             _ if !protocol.card_has_overhead => 0,
-            Kind::Put | Kind::Request | Kind::Reply => self.machine.network.send_overhead,
+            Kind::Put | Kind::PutFirst | Kind::Request | Kind::Reply => self.machine.network.send_overhead,
             _ => protocol.message_send_overhead,
         }
     }

@@ -4,7 +4,7 @@
 //! blocked, at the beginning of an action of communication, or at its end. Then it takes the processor's
 //! time.
 
-use super::state::{Blocked, Event, Kind, NO_SIGNAL, State};
+use super::state::{Blocked, Event, Kind, Message, NO_SIGNAL, State};
 use crate::time::Time;
 
 impl State<'_> {
@@ -30,18 +30,20 @@ impl State<'_> {
         let (message, protocol) = (self.messages.get(id), &self.machine.protocol);
         let is_far = self.node(message.from) != self.node(message.to);
         match message.kind {
-            Kind::Put | Kind::Request => is_far && !protocol.has_hardware_puts,
+            Kind::Put | Kind::PutFirst | Kind::Request => is_far && !protocol.has_hardware_puts,
             // An announcement needs the processor only once its receive is posted: see `take_effect`.
             Kind::ClearToSend => !protocol.progresses_alone,
             Kind::Announcement => !protocol.progresses_alone && self.is_posted(id),
             Kind::Reply | Kind::Eager | Kind::Data => false,
+            // These are never delivered: they take effect at once.
+            Kind::Acknowledgement | Kind::Signal => false,
         }
     }
 
     /// A rank in a call executes the messages that have waited for it.
     pub(super) fn serve_deferred(&mut self, number: u32) {
         while let Some(id) = self.ranks[number as usize].deferred.pop_front() {
-            let overhead = self.receive_overhead(self.messages.get(id).kind);
+            let overhead = self.overhead_of(self.messages.get(id).kind);
             let rank = &mut self.ranks[number as usize];
             rank.clock = rank.clock.max(self.now) + overhead;
             let at = rank.clock;
@@ -49,9 +51,10 @@ impl State<'_> {
         }
     }
 
-    fn receive_overhead(&self, kind: Kind) -> Time {
+    fn overhead_of(&self, kind: Kind) -> Time {
         match kind {
-            Kind::Put | Kind::Request => self.machine.network.receive_overhead,
+            Kind::Put | Kind::PutFirst | Kind::Request => self.machine.network.receive_overhead,
+            Kind::Signal => self.machine.network.send_overhead,
             _ => self.machine.protocol.message_receive_overhead,
         }
     }
@@ -67,6 +70,23 @@ impl State<'_> {
                 self.settle(from, self.now + back);
             }
             Kind::Put => self.signal(to, message.key),
+            Kind::PutFirst => {
+                let back = self.latency_between(to, from);
+                let id = self.messages.add(Message { kind: Kind::Acknowledgement, ..message });
+                self.queue.push(self.now + back, Event::Effect(id));
+            }
+            Kind::Acknowledgement => {
+                let id = self.messages.add(Message { kind: Kind::Signal, ..message });
+                let rank = &mut self.ranks[from as usize];
+                rank.deferred.push_back(id);
+                if rank.blocked != Blocked::No {
+                    self.serve_deferred(from);
+                }
+            }
+            Kind::Signal => {
+                self.ranks[from as usize].open -= 1;
+                self.launch(Kind::Put, (from, to), 0, 0, message.key);
+            }
             Kind::Request => self.launch(Kind::Reply, (to, from), message.size, message.size, NO_SIGNAL),
             Kind::Reply => {
                 self.ranks[to as usize].open -= 1;

@@ -139,6 +139,12 @@ pub(super) struct Card {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Put,
+    /// A put whose signal follows when it is acknowledged.
+    PutFirst,
+    /// Its acknowledgement, which needs no card.
+    Acknowledgement,
+    /// The processor sends the signal that follows.
+    Signal,
     Request,
     Reply,
     Eager,
@@ -280,7 +286,7 @@ impl<'a> State<'a> {
             ended: 0,
             counts: Counts::default(),
             error: None,
-            needs_calls: !protocol.has_hardware_puts || !protocol.progresses_alone,
+            needs_calls: !protocol.has_hardware_puts || !protocol.progresses_alone || protocol.signals_follow,
         })
     }
 

@@ -92,6 +92,9 @@ pub struct Protocol {
     pub progresses_alone: bool,
     /// Whether the network executes puts and gets at their target without its processor.
     pub has_hardware_puts: bool,
+    /// Whether the signal of a put is a message of its own, which the processor sends when the data are
+    /// acknowledged; else it comes with the data.
+    pub signals_follow: bool,
     /// Whether the card, not the processor, spends the overhead of a send.
     pub card_has_overhead: bool,
     /// The messages of a PE that may be under way before a call that starts another waits; at least 1. This
@@ -214,6 +217,7 @@ impl Machine {
                 message_receive_overhead: overhead,
                 progresses_alone: true,
                 has_hardware_puts: true,
+                signals_follow: false,
                 card_has_overhead: false,
                 outstanding: u32::MAX,
                 packet_bytes: 2048,

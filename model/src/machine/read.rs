@@ -78,6 +78,7 @@ fn protocol(section: &Section) -> Result<Protocol, Defect> {
         message_receive_overhead: section.nanoseconds("message_receive_overhead_ns")?,
         progresses_alone: section.choice("progress", &[("alone", true), ("in calls", false)])?,
         has_hardware_puts: section.choice("puts", &[("hardware", true), ("software", false)])?,
+        signals_follow: section.choice("signals", &[("with data", false), ("after data", true)])?,
         card_has_overhead: section.choice("overhead_of", &[("card", true), ("processor", false)])?,
         outstanding: section.count("outstanding", 1..=1 << 20)? as u32,
         packet_bytes: section.count("packet_bytes", 16..=1 << 30)?,

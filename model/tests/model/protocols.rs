@@ -82,6 +82,22 @@ fn puts_of_software_wait_for_a_call_of_the_target() {
 }
 
 #[test]
+fn a_signal_may_follow_its_data() {
+    let put = || vec![Action::Put { to: 1, bytes: BYTES, signal: Some(0) }, Action::Complete];
+    let wait = || vec![Action::Wait { slot: 0 }];
+    assert_eq!(pair(&machine(), put(), wait()).ends[1], O + L + MOVING);
+    let mut machine = machine();
+    machine.protocol.signals_follow = true;
+    let outcome = pair(&machine, put(), wait());
+    // The data, their acknowledgement, and the signal.
+    assert_eq!(outcome.ends, [O + MOVING + 2 * L + O, O + MOVING + 2 * L + O + L]);
+    // A processor that computes sends it later.
+    let mut busy = put();
+    busy.insert(1, Action::Compute(50_000_000));
+    assert_eq!(pair(&machine, busy, wait()).ends[1], O + 50_000_000 + O + L);
+}
+
+#[test]
 fn a_get_goes_there_and_back() {
     let get = vec![Action::Get { of: 1, bytes: BYTES }, Action::Complete];
     let outcome = pair(&machine(), get, Vec::new());
