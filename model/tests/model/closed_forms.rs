@@ -127,6 +127,24 @@ fn models_of_contention_agree_where_there_is_none() {
     }
 }
 
+/// Messages of several ranks to one come through its card one after another, or share it.
+#[test]
+fn a_card_receives_one_message_at_a_time() {
+    let bytes = 100_000;
+    let program = move |rank: usize| match rank {
+        0 => vec![Action::Wait { slot: 0 }; 4],
+        _ => vec![Action::Put { to: 0, bytes, signal: Some(0) }],
+    };
+    for (name, contention) in Contention::ALL {
+        for (machine, o, g) in machines() {
+            let machine = Machine { contention, ..machine };
+            let time = run(&machine, &Skeleton::new(5, program)).unwrap().time;
+            let gaps = if contention == Contention::Fluid { g } else { 4 * g };
+            agree(name, time, o + L + gaps + 4 * occupancy(0, bytes as usize));
+        }
+    }
+}
+
 fn torus(shape: &[usize], link_bytes_per_second: f64, contention: Contention) -> Machine {
     let links = Links::Torus(Torus { shape: shape.to_vec(), wraps: true, link_bytes_per_second });
     let machine = Machine::log_gp(L, 10_000, 0, 1e12);
