@@ -11,6 +11,7 @@ mod coll;
 mod fuzzing;
 mod info;
 mod man;
+mod model;
 mod run;
 mod sim;
 mod tune;
@@ -46,6 +47,7 @@ Examples:
   pelago bench rma                   how fast put, get and barrier are here
   pelago paper gasnet-bgp latency    a figure of a paper, repeated beside its values
   pelago coll show broadcast         who sends what to whom, in a picture
+  pelago model machines              collectives on modelled machines of 100,000 PEs
   pelago tune -n 4                   which collective algorithms are best here
   pelago help settings               every setting, with its default (pelago info --settings)";
 
@@ -59,6 +61,7 @@ enum Command {
     Bench(Bench),
     Paper(PaperCommand),
     Coll(coll::Coll),
+    Model(model::Model),
     Tune(tune::Tune),
     Info(info::Info),
     #[command(hide = true)]
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Command::Bench(bench) => ("bench", bench.execute()),
         Command::Paper(paper) => ("paper", paper.execute()),
         Command::Coll(coll) => ("coll", coll.execute()),
+        Command::Model(model) => ("model", model.execute()),
         Command::Tune(tune) => ("tune", tune.execute()),
         Command::Info(info) => ("info", info.execute()),
         Command::Man(man) => ("man", man.execute(Cli::command())),
@@ -136,6 +140,8 @@ mod tests {
             "bench --fabric ofi coll",
             "paper gasnet-bgp latency --quick --json -n 4",
             "coll show broadcast -n 16 --algorithm chain",
+            "model run --machine bluegene-p --op all-reduce --pes 64 --bytes 8",
+            "model compare --machine hdr-fat-tree --op barrier --pes 4096 --json",
             "tune -n 4 --quick",
             "info --settings",
             "info --fabrics --json",

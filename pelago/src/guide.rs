@@ -9,7 +9,7 @@
 //! 5. Reference: [tuning], [finding errors](errors), [the API by task](api)
 //!
 //! `mdbook build pelago/guide` makes a book of the same pages. Their Rust code is tested as documentation,
-//! and their commands by `cli/tests/command/pages.rs`.
+//! and their commands by `cli/tests/command/pages/mod.rs`.
 
 #[cfg(doc)]
 use crate::*;

@@ -11,7 +11,7 @@ use crate::workspace::Package;
 /// The layers from the ground up; crates of one layer do not depend on each other.
 const LAYERS: [&[&str]; 7] = [
     &["pelago-boot", "pelago-fabric", "pelago-schedule", "xtask"],
-    &["pelago-fabric-testkit"],
+    &["pelago-fabric-testkit", "pelago-model"],
     &["pelago-core", "pelago-derive"],
     &["pelago", "pelago-mpi"],
     &["pelago-apps", "pelago-budget", "pelago-shmem", "pelago-tests"],
@@ -71,6 +71,7 @@ mod tests {
         assert_eq!(found("pelago", &["pelago-fabric-testkit"]), [""; 0], "for its tests");
         assert_eq!(found("pelago-fabric-testkit", &["pelago-boot", "pelago-fabric"]), [""; 0]);
         assert_eq!(found("pelago-schedule", &["toml"]), [""; 0]);
+        assert_eq!(found("pelago-model", &["pelago-schedule", "toml"]), [""; 0]);
         assert_eq!(found("pelago-cli", &["pelago", "pelago-bench", "pelago-apps", "pelago-boot"]), [""; 0]);
     }
 
@@ -83,6 +84,8 @@ mod tests {
             ("pelago-derive", "pelago"),
             ("pelago-schedule", "pelago-fabric"),
             ("pelago-schedule", "pelago"),
+            ("pelago-schedule", "pelago-model"),
+            ("pelago-model", "pelago-core"),
             ("pelago-fabric", "pelago-fabric-testkit"),
             ("pelago-fabric-testkit", "pelago"),
             ("pelago-core", "pelago"),
