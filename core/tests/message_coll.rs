@@ -6,7 +6,8 @@ use pelago_schedule::table::algorithms;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The example, which cargo builds beside the tests.
+/// The example. `cargo test -p pelago-core` builds it; `--test message_coll` alone runs the one that is
+/// there, so build it before: `cargo build -p pelago-core --example message_coll`.
 fn example() -> PathBuf {
     let tests = std::env::current_exe().expect("a test program has a path");
     let target = tests.ancestors().nth(2).expect("it lies in a folder of the target");
