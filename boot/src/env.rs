@@ -224,6 +224,12 @@ settings! {
     counters: bool = parse::switch, "PELAGO_COUNTERS", "off", User,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "count operations and bytes; takes operations off the fast path";
+    trace: Option<String> = parse::text, "PELAGO_TRACE", "", User,
+        accepts "the name of a folder",
+        help "each PE leaves a timeline of its operations in this folder (`pelago run --trace` reads them)";
+    stats: Option<String> = parse::text, "PELAGO_STATS", "", User,
+        accepts "the name of a folder",
+        help "each PE leaves statistics of its operations in this folder (`pelago run --stats` reads them)";
     barrier: BarrierKind = parse::barrier, "PELAGO_BARRIER", "auto", User,
         accepts "auto, flags, counter or dissemination",
         help "algorithm of the barrier";

@@ -6,8 +6,9 @@ use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::call::Call;
 use crate::base::counters::Tally;
-use crate::base::error::Result;
+use crate::base::error::{ErrorKind, Result};
 use crate::base::panic_message;
+use crate::base::trace::Recorder;
 use crate::coll::teams::Teams;
 use crate::endpoint::completion_counter::CompletionCounters;
 use crate::endpoint::contexts::Contexts;
@@ -36,6 +37,7 @@ use pelago_boot::Settings;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::ops::Deref;
+use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -198,8 +200,8 @@ impl Core {
         membership: Option<Membership>,
         settings: &Settings,
     ) -> Result<Core> {
-        let tally = Tally::new(settings.counters);
         let nodes = nodes::numbered(n_pes, &placement.nodes);
+        let tally = Tally::new(settings.counters, recorder((me, n_pes), nodes[me], settings)?);
         let slots = nodes::slots(me, &nodes, segment.layout().n_pes);
         let (net, routes) = (placement.net, Routes::new(me, placement.reach, nodes));
         let memory = Memory::new(segment, slots, &routes, tally.is_on());
@@ -250,6 +252,9 @@ impl Core {
         engine.check_routes().inspect_err(|_| engine.close())?;
         engine.state.job.cores = cores;
         engine.policy = WaitPolicy::new(engine.memory.blocks().len(), cores, engine.net.as_deref(), settings);
+        if engine.tally.is_recording() {
+            engine.policy = engine.policy.recorded();
+        }
         engine.affinity.spread(&engine, settings.spread);
         Ok(engine)
     }
@@ -327,7 +332,7 @@ impl Core {
     /// Completes everything and leaves, unless this PE takes part in nothing any more. Once only.
     fn complete_and_leave(&self) {
         if std::thread::panicking() || self.is_closed() {
-            return;
+            return self.tally.finish_record();
         }
         self.message_coll.finish(self);
         self.finish_messages();
@@ -345,7 +350,14 @@ impl Core {
             self.shut_endpoints();
         }
         self.runtime.two_sided.messaging.teams.engine.barrier.close();
+        self.tally.finish_record();
     }
+}
+
+/// The recorder of a PE, if it is to leave a timeline or statistics.
+fn recorder(place: (Pe, usize), node: u32, settings: &Settings) -> Result<Option<Recorder>> {
+    let folders = [&settings.trace, &settings.stats].map(|folder| folder.as_ref().map(Path::new));
+    Recorder::new(place, node, folders).map_err(|text| ErrorKind::Record { text }.into())
 }
 
 impl Drop for Core {

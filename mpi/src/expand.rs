@@ -62,16 +62,19 @@ macro_rules! symbol {
             use crate::convert::$size::*;
             #[unsafe(export_name = $symbol)]
             unsafe extern "C-unwind" fn symbol($($argument: $type),*) -> c_int {
-                let Some(mpi) = crate::chapters::library::get() else {
-                    return crate::chapters::error::not_initialized($name);
-                };
+                use crate::chapters::{error, library};
                 // SAFETY: the caller of the C function keeps the promises that the standard requires.
-                match unsafe { $body(mpi, $($argument.into()),*) } {
+                let call = |mpi| unsafe { $body(mpi, $($argument.into()),*) };
+                let outcome = match library::get_unrecorded() {
+                    Some(mpi) => call(mpi),
+                    None => match library::recorded($name, call) {
+                        Some(outcome) => outcome,
+                        None => return error::not_initialized($name),
+                    },
+                };
+                match outcome {
                     Ok(()) => MPI_SUCCESS,
-                    Err(error) => {
-                        use crate::chapters::error;
-                        error::raise($name, error, &[$(error::Blame::of(&$argument)),*])
-                    }
+                    Err(error) => error::raise($name, error, &[$(error::Blame::of(&$argument)),*]),
                 }
             }
         };

@@ -107,6 +107,8 @@ pub struct Partner {
 pub struct Plan {
     /// The schedule.
     pub schedule: Schedule,
+    /// The name of the algorithm that has written it, if it is known.
+    pub algorithm: &'static str,
     /// The description of this PE's call, if the operation is an agreement.
     pub agreement: Option<String>,
     /// The ranks that it signals, or whose signals it awaits.
@@ -118,6 +120,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The plan of a schedule that the algorithm with this name has written.
+    pub fn by(self, algorithm: &'static str) -> Plan {
+        Plan { algorithm, ..self }
+    }
+
     /// Analyses a schedule.
     pub fn new(schedule: Schedule) -> Plan {
         let mut partners = Vec::<Partner>::new();
@@ -147,7 +154,7 @@ impl Plan {
         let read: HashSet<Slot> =
             schedule.steps.iter().flat_map(places).flatten().filter_map(mailbox).collect();
         mailboxes.retain(|slot, _| read.contains(slot));
-        Plan { schedule, agreement: None, partners, links, mailboxes }
+        Plan { schedule, algorithm: "", agreement: None, partners, links, mailboxes }
     }
 
     /// The same plan for an agreement, in which `said` describes this PE's call.

@@ -1,6 +1,7 @@
 //! The conditions that a PE waits for, so that a wait that cannot end can report its condition.
 
 use crate::Pe;
+use crate::base::trace::{Category, Event};
 use pelago_fabric::shm::doorbell::Cause;
 use std::cell::Cell;
 
@@ -43,6 +44,27 @@ impl Awaited {
             Awaited::Completion { pe, .. } | Awaited::Room { pe, .. } => Some(pe),
             _ => None,
         }
+    }
+
+    /// The wait as an event of the record: its cause, and the operation that it is for.
+    pub fn event(self) -> Event {
+        let (name, detail) = match self {
+            Awaited::Barrier { .. } => ("barrier", ""),
+            Awaited::Collective { operation, .. } => ("collective operation", operation),
+            Awaited::Element { .. } => ("value in symmetric memory", ""),
+            Awaited::Join => ("all PEs to join", ""),
+            Awaited::Leave => ("all PEs to leave", ""),
+            Awaited::Completion { operation, .. } => ("completion", operation),
+            Awaited::Quiet => ("quiet", ""),
+            Awaited::Events { .. } => ("events", ""),
+            Awaited::Future => ("future", ""),
+            Awaited::EndOfWork => ("end of the progress thread's work", ""),
+            Awaited::Room { operation, .. } => ("space in the network's queue", operation),
+            Awaited::Message { is_send: true, .. } => ("receiver of a message", ""),
+            Awaited::Message { is_send: false, .. } => ("message", ""),
+            Awaited::Handlers => ("handlers", ""),
+        };
+        Event { peer: self.pe(), ..Event::new(Category::Wait, name).detailed(detail) }
     }
 
     pub fn cause(self) -> Cause {

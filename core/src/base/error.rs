@@ -29,6 +29,12 @@ pub enum ErrorKind {
         /// PEs in the job.
         n_pes: usize,
     },
+    /// A record of operations that cannot be written.
+    #[error("{text}")]
+    Record {
+        /// The file, the reason and the remedy.
+        text: String,
+    },
     /// Elements outside an array.
     #[error(
         "PE {me}: {operation} of {count} elements at index {index} on PE {pe} lies outside the array, which \

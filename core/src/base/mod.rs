@@ -16,4 +16,5 @@ pub mod locked;
 pub mod panic_message;
 pub mod semaphore_kind;
 pub mod signal_op;
+pub mod trace;
 pub mod vote;

@@ -8,7 +8,8 @@
 //! Elsewhere, and with `PELAGO_BARRIER=dissemination`, it is the barrier of a team of all PEs (`coll`). That
 //! team has no other operations, so no collective operation of a program is taken for this barrier.
 
-use crate::base::awaited::{Awaited, Within};
+use crate::base::awaited::{ALL_PES, Awaited, Within};
+use crate::base::trace::{Category, Event};
 use crate::base::vote::Vote;
 use crate::coll::team::TeamCore;
 use crate::coll::teams::Teams;
@@ -21,6 +22,25 @@ impl Teams {
     #[inline(always)]
     #[track_caller]
     pub fn barrier(&self) {
+        match self.tally.is_on() {
+            true => self.barrier_watched(),
+            false => self.pass_barrier(),
+        }
+    }
+
+    /// A barrier that is counted or recorded.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn barrier_watched(&self) {
+        self.tally.add(|counts| counts.barriers += 1);
+        let _span = self.tally.span(|| Event::new(Category::Collective, ALL_PES));
+        self.pass_barrier();
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn pass_barrier(&self) {
         let round = self.begin_barrier();
         match self.barrier.form.load(Ordering::Relaxed) {
             FLAGS_FORM => self.barrier_flags(round),
@@ -42,6 +62,8 @@ impl Teams {
             self.barrier();
             return None;
         }
+        self.tally.add(|counts| counts.barriers += 1);
+        let _span = self.tally.span(|| Event::new(Category::Collective, ALL_PES).detailed("with votes"));
         let round = self.begin_barrier();
         let _within = Within::new(round);
         self.quiet();
@@ -58,7 +80,6 @@ impl Teams {
     fn begin_barrier(&self) -> u64 {
         let round = self.barrier.next_round();
         self.barrier.round.store(round, Ordering::Relaxed);
-        self.tally.add(|counts| counts.barriers += 1);
         round
     }
 

@@ -13,6 +13,7 @@ use super::table::{Graph, find};
 use crate::base::awaited::Awaited;
 use crate::base::awaited::within;
 use crate::base::error::{ErrorKind, Result};
+use crate::base::trace::{Category, Event, Span};
 use crate::coll::team::TeamCore;
 use crate::coll::teams::Teams;
 use crate::job::callback;
@@ -76,6 +77,13 @@ impl<'a> Call<'a> {
 
     pub fn name(&self) -> &'static str {
         self.operation.name()
+    }
+
+    /// Records the call, if this PE records its operations; `form` says how it is carried out.
+    #[inline]
+    pub fn record<'w>(&self, world: &'w Teams, form: &'static str) -> Option<Span<'w>> {
+        let bytes = self.count * self.element_bytes;
+        world.tally.span(|| Event::new(Category::Collective, self.name()).detailed(form).of_bytes(bytes))
     }
 
     pub fn is_in_place(&self) -> bool {
@@ -298,6 +306,7 @@ impl TeamCore {
             return Ok(());
         };
         let bytes = call.count * call.element_bytes;
+        let _span = call.record(world, "direct");
         let place = |span: Operand<'_>, rank: Rank| span.place(world, core, rank);
         let source: &Places<'_> = &|rank| place(source, rank);
         let target: &Places<'_> = &|rank| place(target, rank);
@@ -329,6 +338,7 @@ impl TeamCore {
     #[track_caller]
     fn run(self: &Arc<Self>, world: &Teams, call: &Call<'_>) -> Result<()> {
         let prepared = Prepared::new(world, self, call)?;
+        let _span = call.record(world, prepared.plan.algorithm);
         let progress = prepared.start(world, self)?;
         world.await_collective(call.name(), &progress);
         Ok(())
@@ -349,8 +359,9 @@ impl Prepared {
     pub fn new(world: &Teams, team: &TeamCore, call: &Call<'_>) -> Result<Prepared> {
         let shape = call.shape(team);
         let make = || {
-            let algorithm = select::choose(world, &shape, call.combiner.as_ref())?;
-            Ok(Plan::new(algorithm.schedule(&shape, super::MAILBOX_BYTES)))
+            let choice = select::choose(world, &shape, call.combiner.as_ref())?;
+            let name = choice.algorithm.name;
+            Ok(Plan::new(choice.schedule(&shape, super::MAILBOX_BYTES)).by(name))
         };
         let plan = match &call.blocks {
             Blocks::Equal => team.plan(&Key::of(Among::Team, &shape, call.combiner.as_ref()), make)?,
@@ -378,7 +389,7 @@ impl Prepared {
         let algorithm = find(Operation::Barrier, "dissemination").filter(|_| is_free);
         let Some(algorithm) = algorithm else { return Prepared::new(world, team, &call) };
         let shape = call.shape(team);
-        let make = || Ok(Plan::new(algorithm.schedule(&shape, super::MAILBOX_BYTES)));
+        let make = || Ok(Plan::new(algorithm.schedule(&shape, super::MAILBOX_BYTES)).by(algorithm.name));
         let plan = team.plan(&Key::of(Among::TeamByDissemination, &shape, None), make)?;
         Ok(Prepared {
             operation: call.name(),
@@ -476,6 +487,7 @@ impl TeamCore {
     #[track_caller]
     fn sync_slowly(self: &Arc<Self>, world: &Teams) {
         world.tally.add(|counts| counts.barriers += 1);
+        let _span = Call::barrier().record(world, "");
         if world.collectives.are_checked()
             && let Err(error) = self.check_call(world, Call::barrier().words())
         {

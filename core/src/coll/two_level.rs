@@ -65,6 +65,7 @@ impl TeamCore {
         let levels = team.levels_for(world, call)?;
         let way = way(world, team, levels, call)?;
         levels.begins_call();
+        let _span = call.record(world, "two levels");
         let operation = TwoLevel { world, team, levels, operation: call.name() };
         let Some((target, source)) = call.operands else {
             operation.sync();
@@ -106,6 +107,7 @@ impl TeamCore {
             return false;
         }
         levels.begins_call();
+        let _span = call.record(world, "two levels");
         let operation = TwoLevel { world, team: self, levels, operation: call.name() };
         // SAFETY: the caller has promised both. These ways look at no other member's memory.
         unsafe {

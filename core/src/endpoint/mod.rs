@@ -14,6 +14,7 @@ use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::descriptors::poll_for;
 use crate::base::locked::{locked, try_locked};
+use crate::base::trace;
 use crate::endpoint::completion_counter::CompletionCounter;
 use pelago_fabric::shm::segment::Failure;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -91,6 +92,11 @@ pub struct RemoteAddress {
 impl RemoteAddress {
     pub fn remote(self, skipped_bytes: usize) -> Remote {
         Remote { key: HEAP_KEY, offset_bytes: self.offset_bytes + skipped_bytes }
+    }
+
+    /// The event that an operation with this PE is given to the provider, of this many bytes.
+    pub fn given(self, name: &'static str, bytes: usize) -> trace::Event {
+        trace::Event::new(trace::Category::Network, name).detailed(self.operation).with(self.pe, bytes)
     }
 
     /// The condition of a wait for space in the provider's queue for the operation.

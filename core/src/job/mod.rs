@@ -190,6 +190,7 @@ impl Job {
         if !self.is_launched() {
             self.alarm_pollers();
         }
+        self.tally.finish_record();
     }
 
     /// Whether this PE is closed.

@@ -154,6 +154,7 @@ pub(super) unsafe fn try_direct(
         // SAFETY: the caller guarantees source and target.
         return unsafe { try_levels(world, team, call, memory) };
     }
+    let _span = call.record(world, "direct");
     let direct = Direct { world, team, operation: call.operation.name() };
     let (bytes, own) = (call.count * call.element_bytes, team.my_rank());
     // Small operations look at the places of this member only.

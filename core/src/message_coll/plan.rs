@@ -14,10 +14,12 @@ use super::operation::Workspace;
 use super::overlap::source_must_be_copied;
 use crate::Pe;
 use crate::base::locked::locked;
+use crate::base::trace::{Category, Event, Span};
 use crate::coll::reduction::Combiner;
 use crate::coll::schedule::{Buffer, Place, Rank, Remote, Schedule, Slot, Step};
 use crate::coll::select::{Laws, Preferences};
 use crate::coll::shape::{Blocks, Operation, Shape};
+use crate::msg::TwoSided;
 use pelago_schedule::table::Algorithm;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -45,6 +47,13 @@ impl MessageCall {
     /// An operation on blocks of bytes, whose source and target are apart.
     pub fn of_bytes(operation: Operation, root: Rank, bytes: usize) -> MessageCall {
         MessageCall { operation, root, count: bytes, element_bytes: 1, in_place: false, counts: None }
+    }
+
+    /// Records the call, if this PE records its operations; `form` says how it is carried out.
+    #[inline]
+    pub(super) fn record<'w>(&self, world: &'w TwoSided, form: &'static str) -> Option<Span<'w>> {
+        let (bytes, name) = (self.count * self.element_bytes, self.operation.name());
+        world.tally.span(|| Event::new(Category::Collective, name).detailed(form).of_bytes(bytes))
     }
 
     /// The shape of the call for a rank.
@@ -109,6 +118,8 @@ fn gets(algorithm: &Algorithm) -> bool {
 /// The plan of one rank.
 #[derive(Default)]
 pub(super) struct Plan {
+    /// The name of the algorithm.
+    pub(super) algorithm: &'static str,
     pub(super) work: Vec<Work>,
     pub(super) receives: Vec<Receive>,
     /// Size of the scratch memory, with the mailboxes.
@@ -138,7 +149,7 @@ impl Plan {
         let write = |rank| choice.schedule(&call.shape(group, rank), UNLIMITED_BYTES);
         let plan = Plan::of_schedule(group, &write, call.in_place)?;
         let (source_bytes, target_bytes) = (mine.source_bytes(), mine.target_bytes());
-        Some(Plan { source_bytes, target_bytes, ..plan })
+        Some(Plan { algorithm: choice.algorithm.name, source_bytes, target_bytes, ..plan })
     }
 
     /// The plan for the schedule that `write` writes for each rank. `None` if it is not one of puts with

@@ -234,6 +234,7 @@ impl MessageCollectives {
     ) -> Option<Arc<Pending>> {
         callback::forbid(world, call.operation.name());
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
+        let _span = call.record(world, plan.algorithm);
         let numbered = (group, group.next_number());
         // SAFETY: the caller promises what this function requires.
         let operation = unsafe { Operation::of_call(numbered, call, plan, memory) };

@@ -12,6 +12,7 @@ use super::wire::{Head, Words};
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
+use crate::base::trace::{Category, Event};
 use crate::coll::schedule::Rank;
 use crate::coll::team::TeamCore;
 use crate::job::callback;
@@ -81,7 +82,8 @@ impl<'a> AmEndpoint<'a> {
         if let Some(rank) = told.iter().position(|&[_, theirs]| theirs != fingerprint) {
             return Err(ErrorKind::HandlersDiffer { me: world.my_pe(), pe: team.pe(rank) }.into());
         }
-        let (peers, handlers, me) = (world.am.peers(world), table.entries.len(), world.my_pe());
+        let (peers, me) = (world.am.peers(world), world.my_pe());
+        let handlers = if world.tally.is_recording() { 0 } else { table.entries.len() };
         let member = |(&[theirs, _], &pe): (&[u64; 2], &u32)| Member {
             peer: peers.of(pe as usize),
             peer_ring: peers.of(pe as usize).peer_ring(),
@@ -249,7 +251,17 @@ impl<'a> AmEndpoint<'a> {
     #[inline(always)]
     fn send(&self, to: Rank, head: Head, words: &Words, payload: &[u8]) -> bool {
         let peer = self.members[to].peer;
-        self.counted(|| peer.try_request(self.world, head.pack(), words.as_slice(), payload))
+        let is_sent = self.counted(|| peer.try_request(self.world, head.pack(), words.as_slice(), payload));
+        if self.world.tally.is_recording() && is_sent {
+            self.record(to, 8 * words.as_slice().len() + payload.len());
+        }
+        is_sent
+    }
+
+    #[cold]
+    fn record(&self, to: Rank, bytes: usize) {
+        let pe = self.table.pe(to);
+        self.world.tally.note(|| Event::new(Category::Active, "request").with(pe, bytes));
     }
 
     /// Counts the message that `send` sends, before it can be executed: another thread of this PE may be in a

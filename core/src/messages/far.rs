@@ -12,6 +12,7 @@ use super::wire::Head;
 use crate::Pe;
 use crate::base::element::bytes_of;
 use crate::base::locked::locked;
+use crate::base::trace::{Category, Event};
 use crate::progress::purpose::Purpose;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -121,7 +122,8 @@ impl Far {
         let is_sent = world.net_endpoint().try_send(pe, Purpose::Active.over(header), &bytes);
         if is_sent {
             self.window.count(position, 1);
-            world.tally.add(|counts| counts.net_messages += 1);
+            let event = || Event::new(Category::Network, "message").with(pe, bytes.len());
+            world.tally.add_net(|counts| counts.net_messages += 1, event);
         } else {
             self.sent.fetch_sub(1, Ordering::Relaxed);
             world.end_data(header, payload);
@@ -165,7 +167,8 @@ impl Messaging {
     /// Sends a reply over the network, now or later.
     pub fn answer_over_net(&self, pe: Pe, header: u64, words: &[u64], payload: &[u8]) {
         self.begin_data(header, payload);
-        self.tally.add(|counts| counts.net_messages += 1);
+        let event = || Event::new(Category::Network, "message").with(pe, 8 * words.len() + payload.len());
+        self.tally.add_net(|counts| counts.net_messages += 1, event);
         self.send_later(pe, Purpose::Active, header, [bytes_of(words), payload].concat());
     }
 

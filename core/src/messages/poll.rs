@@ -8,6 +8,7 @@ use super::peers::Peers;
 use super::table::Table;
 use super::wire::Head;
 use crate::Pe;
+use crate::base::trace::Event;
 use crate::job::callback::{self, Callback};
 use pelago_fabric::CORRUPT_REMEDY;
 use pelago_fabric::sync::{Ordering, fence};
@@ -147,6 +148,7 @@ impl Messaging {
         if head.is_long && !message.data().is_empty() && self.memory.is_mapped(from) {
             self.refuse(from, "brings data along, which messages between mapped PEs do not");
         }
+        let _span = self.tally.span(|| Event::handler(entry.name, from, bytes));
         callback::run(self, Callback::Handler { name: entry.name, from }, || (entry.function)(&message));
         // SYNC POINT am-end: releases the handler's stores to any PE that counts it as executed.
         table.executed.fetch_add(1, Ordering::Release);

@@ -2,10 +2,11 @@
 
 use super::envelope::{Context, Envelope};
 use super::process;
-use super::request::{Phase, Request, RequestId};
+use super::request::{Phase, Request, RequestId, Status};
 use super::state::{Answer, Exchange, Kept, State, Unexpected};
 use super::wire::{ANNOUNCE_WORDS, Announcement, Home, Kind, Target};
 use crate::Pe;
+use crate::base::trace::Event;
 use crate::coll::teams::Teams;
 use crate::endpoint::HEAP_KEY;
 use pelago_fabric::shm::fifo::{Consumer, INLINE_BYTES, Payload, Words};
@@ -100,15 +101,19 @@ impl Exchange {
             Some(Envelope { context: Context(second), source: from as u32, tag })
         };
         match kind {
-            Kind::Eager => self.take_eager(from, envelope()?, (payload, 0), None),
+            Kind::Eager => {
+                self.record(world, from, payload.len());
+                self.take_eager(from, envelope()?, (payload, 0), None)
+            }
             Kind::Matched => {
-                payload.len().checked_sub(8)?;
+                self.record(world, from, payload.len().checked_sub(8)?);
                 let [send] = payload.words::<1>();
                 self.take_eager(from, envelope()?, (payload, 8), Some(send))
             }
             Kind::Announce => {
                 let announcement = Announcement::from_words(payload.words::<ANNOUNCE_WORDS>())?;
                 let envelope = envelope()?;
+                self.record(world, from, announcement.bytes);
                 self.peers[from].arrived += 1;
                 match self.matching.take_posted(&envelope) {
                     Some(id) => {
@@ -149,6 +154,26 @@ impl Exchange {
                 }
                 Some(())
             }
+        }
+    }
+
+    /// Records the arrival of a message that counts as the next of its sender.
+    #[inline]
+    fn record(&self, world: &Teams, from: Pe, bytes: usize) {
+        world.tally.note(|| {
+            let number = self.peers[from].arrived;
+            Event::arrival("arrival", (from, self.me), number, bytes)
+        });
+    }
+
+    /// Records the arrival of a message that was received without this.
+    #[inline]
+    pub(super) fn record_direct(&mut self, world: &Teams, status: &Status) {
+        if world.tally.is_recording() {
+            let from = status.source as Pe;
+            self.record(world, from, status.bytes);
+            self.peers[from].arrived += 1;
+            self.peers[from].matched += 1;
         }
     }
 

@@ -10,6 +10,7 @@ use super::request::{Phase, RequestId};
 use super::state::{Answer, Exchange, Peer};
 use super::wire::{Kind, Target};
 use crate::Pe;
+use crate::base::trace::{Category, Event};
 use crate::endpoint::completion_counter::CompletionCounter;
 use crate::progress::purpose::Purpose;
 use pelago_fabric::Remote;
@@ -189,7 +190,8 @@ impl TwoSided {
             }
             // SAFETY: the caller guarantees the data, and the receiver the memory that it has named.
             Item::Put { counter, target, data, bytes, .. } => unsafe {
-                self.tally.add(|counts| counts.net_puts += 1);
+                let event = || Event::new(Category::Network, "put").detailed("message").with(pe, *bytes);
+                self.tally.add_net(|counts| counts.net_puts += 1, event);
                 self.net_endpoint().try_put((pe, *target), *data, *bytes, counter)
             },
             Item::Expose { start, bytes, .. } => {
@@ -206,7 +208,10 @@ impl TwoSided {
     /// Sends a message, and counts it.
     fn try_send(&self, pe: Pe, first: u64, payload: &[u8]) -> bool {
         let is_sent = self.net_endpoint().try_send(pe, Purpose::Message.over(first), payload);
-        self.tally.add(|counts| counts.net_messages += u64::from(is_sent));
+        if is_sent {
+            let event = || Event::new(Category::Network, "message").with(pe, payload.len());
+            self.tally.add_net(|counts| counts.net_messages += 1, event);
+        }
         is_sent
     }
 }

@@ -8,6 +8,7 @@ use super::{TwoSided, process};
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
+use crate::base::trace::Event;
 use crate::job::callback;
 use pelago_fabric::sync::{Ordering, fence_after_update, spin_once};
 use pelago_fabric::trylock::Taken;
@@ -74,7 +75,7 @@ impl TwoSided {
             && to.tag != ANY_TAG
             && callback::is_free()
             && let peer = &mut state.exchange.peers[to.pe]
-            && bytes <= peer.eager_bytes
+            && bytes < peer.fast_below
             && peer.waiting.is_empty()
             && let Some(out) = &mut peer.out
         {
@@ -113,6 +114,11 @@ impl TwoSided {
         let (me, exchange) = (self.my_pe(), &mut state.exchange);
         let envelope = Envelope { context: to.context, source: me as u32, tag: to.tag };
         let is_eager = bytes <= exchange.peers[to.pe].eager_bytes;
+        if self.tally.is_recording() {
+            let peer = &mut exchange.peers[to.pe];
+            self.tally.note(|| Event::departure("send", (me, to.pe), peer.recorded, bytes));
+            peer.recorded += 1;
+        }
         let owned = (mode == Mode::Buffered && (to.pe != me || !is_eager)).then(|| {
             // SAFETY: the caller guarantees the data.
             Box::<[u8]>::from(unsafe { std::slice::from_raw_parts(data, bytes) })
@@ -179,6 +185,7 @@ impl TwoSided {
             }
             // SAFETY: the caller guarantees the buffer.
             if let Direct::Done(status) = unsafe { state.receive_directly(&pattern, (buffer, room)) } {
+                state.exchange.record_direct(&self.messaging.teams, &status);
                 return Started::Done(status);
             }
         }
@@ -229,7 +236,10 @@ impl TwoSided {
             let mut state = self.lock();
             // SAFETY: the caller guarantees the buffer.
             let (stamp, expected) = match unsafe { state.receive_directly(&envelope, room) } {
-                Direct::Done(status) => return Some(status),
+                Direct::Done(status) => {
+                    state.exchange.record_direct(&self.messaging.teams, &status);
+                    return Some(status);
+                }
                 Direct::Other => return None,
                 Direct::Later(stamp, expected) => (stamp, expected),
             };

@@ -142,6 +142,10 @@ pub(super) struct Peer {
     pub(super) out: Option<Out>,
     /// Bytes of the longest eager message to it.
     pub(super) eager_bytes: usize,
+    /// Messages of fewer bytes take the fast path: none, while messages are recorded.
+    pub(super) fast_below: usize,
+    /// Unsolicited messages to it that were recorded.
+    pub(super) recorded: u64,
     /// Whether its memory can be read by a system call, as far as is known.
     pub(super) is_readable: bool,
     /// Sends whose first message waits for room, in order.
@@ -496,9 +500,12 @@ impl Peer {
             None => world.net.as_ref().map_or(0, |net| net.message_bytes().saturating_sub(HEADS_BYTES)),
         };
         let eager_bytes = if out.is_some() { limits.eager_bytes } else { limits.net_eager_bytes };
+        let eager_bytes = if pe == world.my_pe() { usize::MAX } else { eager_bytes.min(most) };
         Peer {
             out,
-            eager_bytes: if pe == world.my_pe() { usize::MAX } else { eager_bytes.min(most) },
+            eager_bytes,
+            fast_below: if world.tally.is_recording() { 0 } else { eager_bytes.saturating_add(1) },
+            recorded: 0,
             is_readable: limits.single_copy != Some(false),
             waiting: VecDeque::new(),
             answers: VecDeque::new(),

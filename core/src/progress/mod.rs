@@ -21,6 +21,7 @@ use self::purpose::{Purpose, header};
 use self::requests::{Asked, Request, Requests};
 use crate::Pe;
 use crate::base::locked::locked;
+use crate::base::trace;
 use crate::endpoint::parcel::{self, Home, Parcel};
 use crate::endpoint::{Endpoint, RemoteAddress};
 use crate::job::Job;
@@ -107,7 +108,10 @@ impl ProgressState {
         let mut senseless = None;
         let outcome = endpoint.progress(&mut |event| match event {
             Event::Sent(token) => self.completions.sent(token),
-            Event::Done(token) => self.completions.done(token),
+            Event::Done(token) => {
+                self.completions.done(token);
+                self.tally.note(|| trace::Event::new(trace::Category::Network, "completion"));
+            }
             Event::Message { from, header, payload } => {
                 self.messages.fetch_add(1, Ordering::Relaxed);
                 if receive(from, header, payload).is_none() {

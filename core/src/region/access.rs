@@ -7,6 +7,7 @@ use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::counters::Counters;
 use crate::base::error::{ErrorKind, Result};
+use crate::base::trace::{Category, Event, Span};
 use crate::coll::schedule::Rank;
 use crate::coll::symmetric_region::SymmetricRegion;
 use crate::coll::teams::Teams;
@@ -161,6 +162,12 @@ impl<'a> Access<'a> {
         self.world.tally.add(|counters| *counters = count(counters));
     }
 
+    /// Records an operation, if this PE records them.
+    #[inline]
+    pub fn record(&self, operation: &'static str, rank: Rank, bytes: usize) -> Option<Span<'a>> {
+        self.world.tally.span(|| Event::new(Category::Rma, operation).with(self.region.pe(rank), bytes))
+    }
+
     /// A put of elements of `element_bytes` bytes from element `index` on, with all checks; counted, and
     /// started as [`put`](Access::put) does.
     ///
@@ -223,6 +230,7 @@ impl<'a> Access<'a> {
         (source, bytes): (*const u8, usize),
         counter: Option<&CompletionCounter>,
     ) {
+        let _span = self.record(operation, rank, bytes);
         // SAFETY: the caller guarantees the rank.
         match unsafe { self.way_to(operation, rank, offset_bytes) } {
             // SAFETY: the caller guarantees range and source.
@@ -248,6 +256,7 @@ impl<'a> Access<'a> {
         (target, bytes): (*mut u8, usize),
         counter: Option<&CompletionCounter>,
     ) {
+        let _span = self.record(operation, rank, bytes);
         // SAFETY: the caller guarantees the rank.
         match unsafe { self.way_to(operation, rank, offset_bytes) } {
             // SAFETY: the caller guarantees range and target.
@@ -277,6 +286,7 @@ impl<'a> Access<'a> {
         counter: Option<&CompletionCounter>,
     ) {
         self.world.tally.add(|counters| counters.atomics += 1);
+        let _span = self.record(operation, rank, atomic.kind.bytes());
         let part = match self.way(operation, rank, offset_bytes) {
             Way::Mapped(part) => part,
             Way::Net(endpoint, target) => {

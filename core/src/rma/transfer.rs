@@ -46,7 +46,7 @@ impl Endpoint {
         self.admit(engine, target);
         for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
             self.started(&self.puts);
-            engine.tally.add(|counts| counts.net_puts += 1);
+            engine.tally.add_net(|counts| counts.net_puts += 1, || target.given("put", piece));
             let announces_sent = piece > self.limits.inject_bytes;
             counter.begin(announces_sent);
             let status = self.issue(engine, target, |net| {
@@ -84,7 +84,7 @@ impl Endpoint {
     ) {
         self.admit(engine, target);
         self.started(&self.puts);
-        engine.tally.add(|counts| counts.net_puts += 1);
+        engine.tally.add_net(|counts| counts.net_puts += 1, || target.given("put", bytes));
         let announces_sent = bytes > self.limits.inject_bytes;
         if let Some(counter) = counter {
             counter.begin(announces_sent);
@@ -137,7 +137,7 @@ impl Endpoint {
             return unsafe { self.put(engine, target, source, bytes, None) };
         }
         self.admit(engine, target);
-        engine.tally.add(|counts| counts.net_puts += 1);
+        engine.tally.add_net(|counts| counts.net_puts += 1, || target.given("put", bytes));
         let put = short_put(target, source, bytes, Completion::Unreported);
         // SAFETY: the caller has promised that the source is valid for reads and the range lies in the heap.
         let _ = self.issue(engine, target, |net| unsafe { net.put(put) });
@@ -156,7 +156,7 @@ impl Endpoint {
         (word, atomic): (RemoteAddress, Atomic),
     ) {
         self.admit(engine, target);
-        engine.tally.add(|counts| counts.net_puts += 1);
+        engine.tally.add_net(|counts| counts.net_puts += 1, || target.given("put", bytes));
         let put = short_put(target, source, bytes, Completion::Unreported);
         let signal = Signal { word: word.remote(0), atomic };
         // SAFETY: the caller has promised that the source is valid for reads and that range and word lie in
@@ -176,7 +176,7 @@ impl Endpoint {
         }
         self.admit(engine, target);
         self.started(&self.puts);
-        engine.tally.add(|counts| counts.net_puts += 1);
+        engine.tally.add_net(|counts| counts.net_puts += 1, || target.given("put", bytes));
         let put = short_put(target, source, bytes, Completion::Counted);
         // SAFETY: the caller has promised that the source is valid for reads and the range lies in the heap.
         let _ = self.issue(engine, target, |net| unsafe { net.put(put) });
@@ -248,7 +248,7 @@ impl Endpoint {
         self.admit(engine, source);
         for (skipped, piece) in pieces(bytes, self.limits.transfer_bytes) {
             self.started(self.injector.other_gets());
-            engine.tally.add(|counts| counts.net_gets += 1);
+            engine.tally.add_net(|counts| counts.net_gets += 1, || source.given("get", piece));
             counter.begin(false);
             let status = self.issue(engine, source, |net| {
                 // SAFETY: the caller has promised that the range lies in the heap and `into` is valid for

@@ -27,6 +27,9 @@ const STRIDE_MAX: u32 = 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitPolicy {
     pub(super) spins: u32,
+    /// The number of polls before a PE yields its core that are a part of a recorded wait. While operations
+    /// are recorded, these take the place of the others.
+    pub(super) recorded_spins: u32,
     pub(super) yields: u32,
     /// The number of polls of a network that makes progress by itself before this PE yields its core for the
     /// first time.
@@ -60,6 +63,7 @@ impl WaitPolicy {
         let spins_between = if n_here > 1 { [SPINS_BETWEEN_MAPPED, SPINS_BETWEEN] } else { [0; 2] };
         WaitPolicy {
             spins,
+            recorded_spins: 0,
             yields: settings.yields.unwrap_or(yields),
             net_spins: settings.spins.unwrap_or(NET_SPINS),
             spins_between,
@@ -67,6 +71,13 @@ impl WaitPolicy {
             limit: settings.wait_limit,
             join_limit: settings.init_timeout,
         }
+    }
+}
+
+impl WaitPolicy {
+    /// The policy of a PE that records its waits, so that their first polls are recorded as well.
+    pub fn recorded(self) -> WaitPolicy {
+        WaitPolicy { spins: 0, recorded_spins: self.spins, ..self }
     }
 }
 

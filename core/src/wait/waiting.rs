@@ -118,6 +118,13 @@ impl Engine {
     #[track_caller]
     fn wait_long(&self, awaited: Awaited, waiters: Option<&AtomicU32>, ready: &mut dyn FnMut() -> bool) {
         self.check_callback(awaited);
+        let _span = self.tally.span(|| awaited.event());
+        for _ in 0..self.policy.recorded_spins {
+            if ready() {
+                return;
+            }
+            spin_once();
+        }
         for _ in 0..self.policy.yields {
             if ready() {
                 return;
@@ -173,6 +180,7 @@ impl Engine {
         ready: &mut dyn FnMut() -> bool,
     ) {
         self.check_callback(awaited);
+        let _span = self.tally.span(|| awaited.event());
         let (mut looks, mut care, mut is_fresh) = (0u32, Care::default(), true);
         let is_near = awaited.pe().is_some_and(|pe| pe < self.n_pes() && self.memory.is_mapped(pe));
         // The calls of a simulated network must not depend on time.

@@ -10,11 +10,14 @@ use crate::chapters::errhandler::Handler;
 use crate::chapters::error::{Error, Result};
 use crate::chapters::group::Group;
 use pelago_core::Core;
+use pelago_core::base::trace::{Category, Event};
 use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
 static LIBRARY: AtomicPtr<Mpi> = AtomicPtr::new(null_mut());
+/// The same, unless calls are recorded.
+static UNRECORDED: AtomicPtr<Mpi> = AtomicPtr::new(null_mut());
 static IS_FINALIZED: AtomicBool = AtomicBool::new(false);
 static HAS_OPENED: AtomicBool = AtomicBool::new(false);
 
@@ -120,6 +123,26 @@ pub fn open(core: Core) -> &'static Mpi {
 pub fn reopen(mpi: &'static Mpi) {
     // SYNC POINT library: releases the state to `get`.
     LIBRARY.store(std::ptr::from_ref(mpi).cast_mut(), Ordering::Release);
+    if !mpi.core.tally.is_recording() {
+        // SYNC POINT library: releases the state to `get_unrecorded`.
+        UNRECORDED.store(std::ptr::from_ref(mpi).cast_mut(), Ordering::Release);
+    }
+}
+
+/// The library, while it has users and its calls are not recorded: one load, for the fast path of each call.
+#[inline(always)]
+pub fn get_unrecorded() -> Option<&'static Mpi> {
+    // SYNC POINT library: acquires the state. SAFETY: the state of the library is never freed.
+    unsafe { UNRECORDED.load(Ordering::Acquire).as_ref() }
+}
+
+/// Makes a call that is recorded; `None` if the library has no users.
+#[cold]
+#[inline(never)]
+pub fn recorded<R>(name: &'static str, call: impl FnOnce(&'static Mpi) -> R) -> Option<R> {
+    let mpi = get()?;
+    let _span = mpi.core.tally.span(|| Event::new(Category::Mpi, name));
+    Some(call(mpi))
 }
 
 /// The library, while it has users.
@@ -136,6 +159,7 @@ pub fn has_opened() -> bool {
 
 /// Closes the library: calls are refused until it is opened again.
 pub fn close() {
+    UNRECORDED.store(null_mut(), Ordering::Release);
     LIBRARY.store(null_mut(), Ordering::Release);
 }
 

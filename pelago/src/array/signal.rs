@@ -138,6 +138,7 @@ impl<T: Element> View<'_, T> {
         self.check_signal(operation, pe, index, source.len(), signal)?;
         let world = self.world();
         self.count_put(source.len());
+        let _span = self.access().record(operation, pe, size_of_val(source));
         world.core().tally.add(|counts| counts.atomics += 1);
         let ways = (self.way(operation, pe, index), signal.words.way(operation, pe, signal.index));
         let (endpoint, target, word) = match ways {

@@ -140,6 +140,7 @@ impl<T: Element> View<'_, T> {
             self.count_put(runs.elements());
             self.world().core().tally.add(|counts| counts.atomics += u64::from(signal.is_some()));
         }
+        let _span = self.access().record(operation, pe, runs.elements() * size_of::<T>());
         let part = match self.way(operation, pe, 0) {
             Way::Mapped(part) => part,
             Way::Net(endpoint, target) => {
@@ -174,6 +175,7 @@ impl<T: Element> View<'_, T> {
         if self.world().core().tally.is_on() {
             self.count_get(runs.elements());
         }
+        let _span = self.access().record(operation, pe, runs.elements() * size_of::<T>());
         let part = match self.way(operation, pe, 0) {
             Way::Mapped(part) => part,
             Way::Net(endpoint, target) => {
