@@ -12,6 +12,7 @@ mod fuzzing;
 mod info;
 mod man;
 mod model;
+mod record;
 mod run;
 mod sim;
 mod tune;
@@ -63,6 +64,8 @@ enum Command {
     Coll(coll::Coll),
     Model(model::Model),
     Tune(tune::Tune),
+    Trace(record::Trace),
+    Stats(record::Stats),
     Info(info::Info),
     #[command(hide = true)]
     Man(man::Man),
@@ -80,6 +83,8 @@ fn main() -> ExitCode {
         Command::Coll(coll) => ("coll", coll.execute()),
         Command::Model(model) => ("model", model.execute()),
         Command::Tune(tune) => ("tune", tune.execute()),
+        Command::Trace(trace) => ("trace", trace.execute()),
+        Command::Stats(stats) => ("stats", stats.execute()),
         Command::Info(info) => ("info", info.execute()),
         Command::Man(man) => ("man", man.execute(Cli::command())),
     };
@@ -143,6 +148,9 @@ mod tests {
             "model run --machine bluegene-p --op all-reduce --pes 64 --bytes 8",
             "model compare --machine hdr-fat-tree --op barrier --pes 4096 --json",
             "tune -n 4 --quick",
+            "run -n 4 --trace out.pftrace --stats=out.html ./program",
+            "trace folder -o out.pftrace",
+            "stats folder --html out.html --json",
             "info --settings",
             "info --fabrics --json",
             "--help",

@@ -17,6 +17,7 @@ use pelago_boot::{Cause, Failure, JobSpec, LaunchError, Program, Settings, launc
 use self::hosts::Hosts;
 use self::programs::{parts, start_of};
 use crate::app;
+use crate::record::{Recording, Records};
 
 /// The setting that names algorithms, which only the PEs can check.
 const COLL: &str = "PELAGO_COLL";
@@ -58,6 +59,8 @@ pub struct Run {
     /// Set a variable in every PE; may be repeated
     #[arg(long, value_name = "KEY=VALUE", value_parser = variable)]
     env: Vec<(String, String)>,
+    #[command(flatten)]
+    records: Records,
     /// Separator of the programs of a job; with another separator, `:` is an ordinary argument
     #[arg(long, value_name = "WORD", default_value = ":")]
     separator: OsString,
@@ -73,6 +76,8 @@ Examples:
   pelago run -n 2 ft --class W                  arguments after the name are the application's
   pelago run -n 4 --bind --tag-output ./mine x  a program, bound to cores, every line with its PE
   pelago run -n 4 --env PELAGO_HEAP_SIZE=2g ./mine
+  pelago run -n 4 --stats ./mine                what it called, and where it waited
+  pelago run -n 4 --trace mine.pftrace ./mine   a timeline for Perfetto's user interface
   pelago run -n 8 --timeout 60 ./mine           ended after a minute at the latest
   pelago run -n 8 --pes-per-process 4 ft        two processes with four PEs each, as threads; a program of
                                                 yours does it by pelago::run in place of World::init
@@ -86,7 +91,7 @@ Examples:
 impl Run {
     /// Starts the job; returns its exit status.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
-        let spec = self.spec()?;
+        let (spec, recording) = self.spec()?;
         let report = launch(&spec).map_err(explain)?;
         // Prints nothing about a PE that had left the job, because its own message explains its status; nor
         // about a reader of the output that has closed its end.
@@ -95,10 +100,16 @@ impl Run {
         for failure in report.failures.iter().filter(|failure| !says_nothing(failure)) {
             tell(&format!("pelago run: {}\n", failure.text));
         }
+        match (recording.finish(), report.status) {
+            (Err(error), 0) => return Err(error),
+            // The job's own status says more.
+            (Err(error), _) => tell(&format!("pelago run: {error:#}\n")),
+            (Ok(()), _) => {}
+        }
         Ok(ExitCode::from(u8::try_from(report.status).unwrap_or(1)))
     }
 
-    fn spec(self) -> anyhow::Result<JobSpec> {
+    fn spec(self) -> anyhow::Result<(JobSpec, Recording)> {
         let machines = self.hosts.machines()?;
         let mut parts = parts(self.n, self.words, &self.separator)?.into_iter();
         let first = parts.next().context("no program was named")?;
@@ -123,10 +134,14 @@ impl Run {
         forced(&of_pes(COLL).unwrap_or_default())?;
         tuning::load(of_pes(tuning::VARIABLE).filter(|path| !path.is_empty()).as_deref())?;
         let each = self.pes_per_process.map(|each| (PES_PER_PROCESS.to_owned(), each.to_string()));
-        let env = self.env.into_iter().chain(each).map(|(key, value)| (key.into(), value.into())).collect();
+        let recording = self.records.begin(machines.is_some())?;
+        let env = self.env.into_iter().chain(each).map(|(key, value)| (key.into(), value.into()));
+        let env = env.chain(recording.settings()).collect();
         let (bind, tag_output) = (self.bind, self.tag_output);
         let timeout = self.timeout.map_or_else(time_limit, |limit| Ok(Some(limit)))?;
-        Ok(JobSpec { args, env, then, machines, bind, tag_output, timeout, ..JobSpec::new(n, program) })
+        let spec =
+            JobSpec { args, env, then, machines, bind, tag_output, timeout, ..JobSpec::new(n, program) };
+        Ok((spec, recording))
     }
 }
 

@@ -212,7 +212,7 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
         "PELAGO_DETERMINISTIC" | "PELAGO_CHECK" | "PELAGO_SERVICE_THREAD" | "PELAGO_SPREAD" => {
             &["2", "yess", "of", "auto", "1.0", "maybe", "none", "-"]
         }
-        "PELAGO_COLL_TUNING" => &[],
+        "PELAGO_COLL_TUNING" | "PELAGO_TRACE" | "PELAGO_STATS" => &[],
         "PELAGO_INIT_TIMEOUT" => {
             &["0", "-1", "nan", "inf", "1e7", "10s", "soon", " 1", "1,5", "1e-30", "0x10", "auto"]
         }

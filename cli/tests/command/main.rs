@@ -24,6 +24,7 @@ mod paper;
 mod process;
 mod programs;
 mod qtc;
+mod records;
 mod several_hosts;
 mod sim;
 mod sync_memory;

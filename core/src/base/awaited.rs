@@ -59,7 +59,7 @@ impl Awaited {
             Awaited::Events { .. } => ("events", ""),
             Awaited::Future => ("future", ""),
             Awaited::EndOfWork => ("end of the progress thread's work", ""),
-            Awaited::Room { operation, .. } => ("space in the network's queue", operation),
+            Awaited::Room { operation, .. } => ("space in a queue", operation),
             Awaited::Message { is_send: true, .. } => ("receiver of a message", ""),
             Awaited::Message { is_send: false, .. } => ("message", ""),
             Awaited::Handlers => ("handlers", ""),

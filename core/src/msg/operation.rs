@@ -185,7 +185,9 @@ impl TwoSided {
             }
             // SAFETY: the caller guarantees the buffer.
             if let Direct::Done(status) = unsafe { state.receive_directly(&pattern, (buffer, room)) } {
-                state.exchange.record_direct(&self.messaging.teams, &status);
+                if self.tally.is_recording() {
+                    state.exchange.record_direct(&self.messaging.teams, &status);
+                }
                 return Started::Done(status);
             }
         }
@@ -237,7 +239,9 @@ impl TwoSided {
             // SAFETY: the caller guarantees the buffer.
             let (stamp, expected) = match unsafe { state.receive_directly(&envelope, room) } {
                 Direct::Done(status) => {
-                    state.exchange.record_direct(&self.messaging.teams, &status);
+                    if self.tally.is_recording() {
+                        state.exchange.record_direct(&self.messaging.teams, &status);
+                    }
                     return Some(status);
                 }
                 Direct::Other => return None,

@@ -185,11 +185,34 @@ impl<'a> Access<'a> {
         counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         self.check(operation, rank, elements)?;
-        let bytes = count * element_bytes;
-        self.count_put(bytes);
+        let (at, bytes) = ((rank, index * element_bytes), count * element_bytes);
+        if self.world.tally.is_on() {
+            // SAFETY: PE and range were checked; the caller guarantees the source.
+            unsafe { self.put_watched(operation, at, (source, bytes), counter) };
+            return Ok(());
+        }
         // SAFETY: PE and range were checked; the caller guarantees the source.
-        unsafe { self.put(operation, (rank, index * element_bytes), (source, bytes), counter) };
+        unsafe { self.put(operation, at, (source, bytes), counter) };
         Ok(())
+    }
+
+    /// A put that is counted or recorded.
+    ///
+    /// # Safety
+    /// As [`put`](Access::put).
+    #[cold]
+    #[inline(never)]
+    unsafe fn put_watched(
+        &self,
+        operation: &'static str,
+        at: (Rank, usize),
+        source: (*const u8, usize),
+        counter: Option<&CompletionCounter>,
+    ) {
+        self.count_put(source.1);
+        let _span = self.record(operation, at.0, source.1);
+        // SAFETY: the caller guarantees the same.
+        unsafe { self.put(operation, at, source, counter) };
     }
 
     /// The same of a get.
@@ -208,11 +231,34 @@ impl<'a> Access<'a> {
         counter: Option<&CompletionCounter>,
     ) -> Result<()> {
         self.check(operation, rank, elements)?;
-        let bytes = count * element_bytes;
-        self.count_get(bytes);
+        let (at, bytes) = ((rank, index * element_bytes), count * element_bytes);
+        if self.world.tally.is_on() {
+            // SAFETY: PE and range were checked; the caller guarantees the target.
+            unsafe { self.get_watched(operation, at, (target, bytes), counter) };
+            return Ok(());
+        }
         // SAFETY: PE and range were checked; the caller guarantees the target.
-        unsafe { self.get(operation, (rank, index * element_bytes), (target, bytes), counter) };
+        unsafe { self.get(operation, at, (target, bytes), counter) };
         Ok(())
+    }
+
+    /// A get that is counted or recorded.
+    ///
+    /// # Safety
+    /// As [`get`](Access::get).
+    #[cold]
+    #[inline(never)]
+    unsafe fn get_watched(
+        &self,
+        operation: &'static str,
+        at: (Rank, usize),
+        target: (*mut u8, usize),
+        counter: Option<&CompletionCounter>,
+    ) {
+        self.count_get(target.1);
+        let _span = self.record(operation, at.0, target.1);
+        // SAFETY: the caller guarantees the same.
+        unsafe { self.get(operation, at, target, counter) };
     }
 
     /// Starts a put; between PEs that map each other it is complete at return. The source is free at return
@@ -230,7 +276,6 @@ impl<'a> Access<'a> {
         (source, bytes): (*const u8, usize),
         counter: Option<&CompletionCounter>,
     ) {
-        let _span = self.record(operation, rank, bytes);
         // SAFETY: the caller guarantees the rank.
         match unsafe { self.way_to(operation, rank, offset_bytes) } {
             // SAFETY: the caller guarantees range and source.
@@ -256,7 +301,6 @@ impl<'a> Access<'a> {
         (target, bytes): (*mut u8, usize),
         counter: Option<&CompletionCounter>,
     ) {
-        let _span = self.record(operation, rank, bytes);
         // SAFETY: the caller guarantees the rank.
         match unsafe { self.way_to(operation, rank, offset_bytes) } {
             // SAFETY: the caller guarantees range and target.
@@ -285,8 +329,46 @@ impl<'a> Access<'a> {
         old: *mut u8,
         counter: Option<&CompletionCounter>,
     ) {
+        let at = (rank, offset_bytes);
+        if self.world.tally.is_on() {
+            // SAFETY: the caller guarantees the word, and that `old` is valid.
+            return unsafe { self.atomic_watched(operation, at, atomic, old, counter) };
+        }
+        // SAFETY: the caller guarantees the word, and that `old` is valid.
+        unsafe { self.perform_atomic(operation, at, atomic, old, counter) };
+    }
+
+    /// An atomic that is counted or recorded.
+    ///
+    /// # Safety
+    /// As [`atomic`](Access::atomic).
+    #[cold]
+    #[inline(never)]
+    unsafe fn atomic_watched(
+        &self,
+        operation: &'static str,
+        at: (Rank, usize),
+        atomic: &Atomic,
+        old: *mut u8,
+        counter: Option<&CompletionCounter>,
+    ) {
         self.world.tally.add(|counters| counters.atomics += 1);
-        let _span = self.record(operation, rank, atomic.kind.bytes());
+        let _span = self.record(operation, at.0, atomic.kind.bytes());
+        // SAFETY: the caller guarantees the same.
+        unsafe { self.perform_atomic(operation, at, atomic, old, counter) };
+    }
+
+    /// # Safety
+    /// As [`atomic`](Access::atomic).
+    #[inline(always)]
+    unsafe fn perform_atomic(
+        &self,
+        operation: &'static str,
+        (rank, offset_bytes): (Rank, usize),
+        atomic: &Atomic,
+        old: *mut u8,
+        counter: Option<&CompletionCounter>,
+    ) {
         let part = match self.way(operation, rank, offset_bytes) {
             Way::Mapped(part) => part,
             Way::Net(endpoint, target) => {

@@ -1,0 +1,250 @@
+//! The records of a job: `pelago run --trace` and `--stats`, and the commands that read what PEs have left
+//! under other launchers.
+//!
+//! Each PE leaves a file in a folder (`core/src/base/trace`); at the end they are read, one record after the
+//! other, and become one timeline and one table.
+
+mod page;
+mod perfetto;
+mod statistics;
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use pelago_boot::{print, tell};
+use pelago_core::base::trace::reader::{PeStatistics, TimelineReader};
+
+use self::statistics::JobStatistics;
+
+/// The options of `pelago run` for records.
+#[derive(Args)]
+pub struct Records {
+    /// Write a timeline of all PEs to this file, which Perfetto's user interface shows
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Print statistics of all PEs' operations at the end; with a file, write them there, as a page (.html)
+    /// or for a program to read (.json)
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    stats: Option<Option<PathBuf>>,
+}
+
+/// The folder of a job's records, which goes when this is dropped.
+pub struct Recording {
+    folder: Option<PathBuf>,
+    trace: Option<PathBuf>,
+    stats: Option<Option<PathBuf>>,
+}
+
+impl Records {
+    /// Makes the folder for the records, if any are wanted; `is_spread` if the PEs are on several hosts,
+    /// which must all see it.
+    ///
+    /// # Errors
+    /// If the folder or a file cannot be made.
+    pub fn begin(self, is_spread: bool) -> anyhow::Result<Recording> {
+        let Records { trace, stats } = self;
+        if trace.is_none() && stats.is_none() {
+            return Ok(Recording { folder: None, trace, stats });
+        }
+        if let Some(Some(file)) = &stats {
+            statistics::Form::of(file)?;
+        }
+        for file in [&trace, &stats.clone().flatten()].into_iter().flatten() {
+            File::create(file).with_context(|| format!("writing {}", file.display()))?;
+        }
+        let name = format!("pelago-records-{}", std::process::id());
+        let beside = trace.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
+        let parent = match (beside, trace.is_some() || is_spread) {
+            (Some(parent), _) => parent.to_owned(),
+            (None, true) => PathBuf::from("."),
+            (None, false) => std::env::temp_dir(),
+        };
+        let folder = std::path::absolute(parent)?.join(name);
+        std::fs::create_dir(&folder).with_context(|| format!("making the folder {}", folder.display()))?;
+        Ok(Recording { folder: Some(folder), trace, stats })
+    }
+}
+
+impl Recording {
+    /// The settings that let the PEs leave their files.
+    pub fn settings(&self) -> Vec<(OsString, OsString)> {
+        let folder = |variable: &str| self.folder.clone().map(|folder| (variable.into(), folder.into()));
+        let trace = self.trace.as_ref().and_then(|_| folder("PELAGO_TRACE"));
+        trace.into_iter().chain(self.stats.as_ref().and_then(|_| folder("PELAGO_STATS"))).collect()
+    }
+
+    /// Reads the records when the job has ended, and says what has become of them.
+    ///
+    /// # Errors
+    /// If a file cannot be read or written.
+    pub fn finish(&self) -> anyhow::Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        if let Some(file) = &self.trace {
+            tell(&format!("pelago run: {}\n", write_timeline(folder, file)?));
+        }
+        match &self.stats {
+            None => {}
+            Some(None) => tell(&JobStatistics::read(folder)?.to_string()),
+            Some(Some(file)) => {
+                let text = JobStatistics::read(folder)?.in_form(file)?;
+                std::fs::write(file, text).with_context(|| format!("writing {}", file.display()))?;
+                tell(&format!("pelago run: statistics: {}\n", file.display()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.folder {
+            let _ = std::fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// Join the timelines that the PEs of a job have left into one file for Perfetto's user interface
+///
+/// Under `pelago run --trace` this is done at the end. Under another launcher, the PEs leave their timelines
+/// in the folder that PELAGO_TRACE names, which exists on all hosts.
+#[derive(Args)]
+#[command(after_help = TRACE_EXAMPLES)]
+pub struct Trace {
+    /// The folder with the timelines
+    folder: PathBuf,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE", default_value = "pelago.pftrace")]
+    output: PathBuf,
+}
+
+const TRACE_EXAMPLES: &str = "\
+Examples:
+  pelago run -n 4 --trace ft.pftrace ft --class S       the usual way: one command
+  mkdir t; PELAGO_TRACE=$PWD/t mpiexec.hydra -n 4 ./mine; pelago trace t -o mine.pftrace";
+
+/// Print the statistics that the PEs of a job have left
+///
+/// Under `pelago run --stats` this is done at the end. Under another launcher, the PEs leave their
+/// statistics in the folder that PELAGO_STATS names, which exists on all hosts.
+#[derive(Args)]
+#[command(after_help = STATS_EXAMPLES)]
+pub struct Stats {
+    /// The folder with the statistics
+    folder: PathBuf,
+    /// Write a page with the communication matrix as a picture to this file
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Print JSON, for a program to read
+    #[arg(long)]
+    json: bool,
+}
+
+const STATS_EXAMPLES: &str = "\
+Examples:
+  pelago run -n 4 --stats ft --class S                  the usual way: one command
+  pelago run -n 4 --stats=ft.html ft --class S          as a page, with the matrix as a picture
+  mkdir s; PELAGO_STATS=$PWD/s mpiexec.hydra -n 4 ./mine; pelago stats s";
+
+impl Trace {
+    pub fn execute(&self) -> anyhow::Result<ExitCode> {
+        print(&format!("{}\n", write_timeline(&self.folder, &self.output)?))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Stats {
+    pub fn execute(&self) -> anyhow::Result<ExitCode> {
+        let statistics = JobStatistics::read(&self.folder)?;
+        if let Some(file) = &self.html {
+            let page = page::page(&statistics);
+            std::fs::write(file, page).with_context(|| format!("writing {}", file.display()))?;
+        }
+        match self.json {
+            true => print(&(statistics.json()? + "\n"))?,
+            false => print(&statistics.to_string())?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The files of a folder that end so, in order.
+fn files(folder: &Path, end: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.with_context(|| format!("reading {}", folder.display()))?.path();
+        if path.extension().is_some_and(|of| of == end) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Joins the timelines of a folder in a file: a sentence about it.
+fn write_timeline(folder: &Path, file: &Path) -> anyhow::Result<String> {
+    let mut readers = Vec::new();
+    for path in files(folder, "trace")? {
+        let reader = TimelineReader::open(&path).with_context(|| format!("reading {}", path.display()))?;
+        readers.push(reader);
+    }
+    if readers.is_empty() {
+        bail!(
+            "no PE has left a timeline in {}. Is the program one of Pelago's, and does every host see this \
+             folder?",
+            folder.display()
+        );
+    }
+    let missing = missing(readers[0].n_pes, readers.iter().map(|reader| reader.pe));
+    let events = perfetto::write(readers, file).with_context(|| format!("writing {}", file.display()))?;
+    Ok(format!(
+        "timeline: {}, {events} events; open it in Perfetto's user interface{missing}",
+        file.display()
+    ))
+}
+
+/// Reads the statistics of a folder.
+fn read_statistics(folder: &Path) -> anyhow::Result<Vec<PeStatistics>> {
+    let mut all = Vec::new();
+    for path in files(folder, "stats")? {
+        let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        let of = PeStatistics::parse(&text);
+        all.push(of.with_context(|| format!("{} is not the statistics of a PE", path.display()))?);
+    }
+    if all.is_empty() {
+        bail!(
+            "no PE has left statistics in {}. Is the program one of Pelago's, has it ended by leaving the job \
+             (finalize), and does every host see this folder?",
+            folder.display()
+        );
+    }
+    Ok(all)
+}
+
+/// A remark about PEs of which there is no record.
+fn missing(n_pes: usize, have: impl Iterator<Item = usize>) -> String {
+    let mut is_there = vec![false; n_pes];
+    have.filter(|&pe| pe < n_pes).for_each(|pe| is_there[pe] = true);
+    let missing: Vec<_> = (0..n_pes).filter(|&pe| !is_there[pe]).map(|pe| pe.to_string()).collect();
+    match missing.len() {
+        0 => String::new(),
+        1..=8 => format!("; there is no record of PE {}", missing.join(", ")),
+        n => format!("; there is no record of {n} PEs, PE {} among them", missing[0]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_records_are_named() {
+        assert_eq!(missing(3, [0, 1, 2].into_iter()), "");
+        assert_eq!(missing(3, [1].into_iter()), "; there is no record of PE 0, 2");
+        assert_eq!(missing(20, [0].into_iter()), "; there is no record of 19 PEs, PE 1 among them");
+    }
+}

@@ -1,0 +1,104 @@
+//! The statistics of a job as a page that needs no other file: the tables, and the communication matrix as a
+//! picture.
+
+use std::fmt::Write;
+
+use pelago_apps::Bytes;
+
+use super::statistics::JobStatistics;
+
+const STYLE: &str = "\
+:root { color-scheme: light dark; --text: #1b1f23; --faint: #57606a; --ground: #fff; --raised: #f6f8fa;
+  --cell: #0072b2; --grid: #d0d7de }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e6edf3; --faint: #9da7b1; --ground: #0d1117; --raised: #161b22; --cell: #4aa8e0;
+    --grid: #30363d } }
+body { font: 16px/1.5 system-ui, 'DejaVu Sans', sans-serif; color: var(--text); background: var(--ground);
+  max-width: 940px; margin: 32px auto; padding: 0 20px }
+pre { font: 13px/1.45 ui-monospace, 'DejaVu Sans Mono', monospace; overflow-x: auto; padding: 16px;
+  background: var(--raised); border-radius: 8px }
+figure { margin: 28px 0 }
+figcaption { color: var(--faint); font-size: 14px }
+svg { display: block; width: 100%; max-width: 640px; height: auto; font-size: 11px; fill: var(--text) }
+svg .cell { fill: var(--cell) }
+svg .frame { fill: none; stroke: var(--grid) }
+svg .row { text-anchor: end }
+svg .column { text-anchor: middle }";
+
+/// Pictures of more PEs have a cell for each of several PEs together.
+const CELLS: usize = 128;
+/// The side of the picture, and the margin of its labels.
+const SIDE: f64 = 560.0;
+const MARGIN: f64 = 48.0;
+/// The number of labels of a side.
+const LABELS: usize = 16;
+
+/// The page.
+pub fn page(statistics: &JobStatistics) -> String {
+    let tables: Vec<_> = statistics.tables().iter().map(ToString::to_string).collect();
+    let title = format!("Statistics of a job of {} PEs", statistics.n_pes);
+    let missing = match statistics.missing.is_empty() {
+        true => String::new(),
+        false => format!("<p>{}</p>\n", escape(&statistics.missing)),
+    };
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}\n</style>\n\
+         <h1>{title}</h1>\n{missing}{}<pre>\n{}</pre>\n</html>\n",
+        matrix(statistics),
+        escape(&tables.join("\n"))
+    )
+}
+
+/// The communication matrix as a picture: the darker a cell, the more bytes, on a logarithmic scale.
+fn matrix(statistics: &JobStatistics) -> String {
+    let n = statistics.n_pes;
+    let each = n.div_ceil(CELLS);
+    let cells = n.div_ceil(each.max(1));
+    let mut bytes = vec![0u64; cells * cells];
+    for pe in &statistics.pes {
+        for &(peer, _, of_peer) in pe.peers.iter().filter(|peer| peer.0 < n && pe.pe < n) {
+            bytes[pe.pe / each * cells + peer / each] += of_peer;
+        }
+    }
+    let most = bytes.iter().copied().max().unwrap_or(0);
+    if most == 0 {
+        return String::new();
+    }
+    let side = SIDE / cells as f64;
+    let whole = SIDE + MARGIN;
+    let mut svg = format!(
+        "<figure><svg viewBox=\"0 0 {whole} {whole}\" role=\"img\" aria-label=\"communication matrix\">\n\
+         <rect class=\"frame\" x=\"{MARGIN}\" y=\"{MARGIN}\" width=\"{SIDE}\" height=\"{SIDE}\"/>\n"
+    );
+    let range = |cell: usize| match each {
+        1 => format!("PE {cell}"),
+        _ => format!("PEs {} to {}", cell * each, ((cell + 1) * each).min(n) - 1),
+    };
+    for (i, &of) in bytes.iter().enumerate().filter(|&(_, &of)| of > 0) {
+        let (row, column) = (i / cells, i % cells);
+        let strength = 0.08 + 0.92 * (1.0 + of as f64).ln() / (1.0 + most as f64).ln();
+        let (x, y) = (MARGIN + side * column as f64, MARGIN + side * row as f64);
+        let note = format!("{} with {}: {}", range(row), range(column), Bytes(of));
+        let _ = writeln!(
+            svg,
+            "<rect class=\"cell\" x=\"{x:.2}\" y=\"{y:.2}\" width=\"{side:.2}\" height=\"{side:.2}\" \
+             fill-opacity=\"{strength:.3}\"><title>{note}</title></rect>"
+        );
+    }
+    for cell in (0..cells).step_by(cells.div_ceil(LABELS)) {
+        let at = MARGIN + side * (cell as f64 + 0.5);
+        let pe = cell * each;
+        let _ = writeln!(svg, "<text class=\"row\" x=\"{}\" y=\"{:.1}\">{pe}</text>", MARGIN - 6.0, at + 4.0);
+        let _ = writeln!(svg, "<text class=\"column\" x=\"{at:.1}\" y=\"{}\">{pe}</text>", MARGIN - 8.0);
+    }
+    let caption = "Communication matrix: bytes of the operations that a PE (row) started, by the other PE \
+                   (column); logarithmic scale. Hover over a cell to see its bytes.";
+    let _ = writeln!(svg, "</svg><figcaption>{caption}</figcaption></figure>");
+    svg
+}
+
+/// Text inside markup.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

@@ -1,0 +1,217 @@
+//! Records of jobs: `pelago run --trace` and `--stats`, `pelago trace` and `pelago stats`.
+
+mod packets;
+
+use super::process::{Started, pelago, run, run_with};
+use packets::{File, INSTANT, SLICE_BEGIN, SLICE_END};
+use rustix::process::{Signal, kill_process};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// A folder that goes when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("pelago-test-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_owned()
+    }
+
+    /// The names of its files.
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs a job with a timeline.
+fn traced(name: &str, words: &[&str], variables: &[(&str, &str)]) -> File {
+    let folder = Folder::new(name);
+    let path = folder.file("out.pftrace");
+    let all = [&["run", "--trace", &path], words].concat();
+    let ended = run_with(&all, variables);
+    assert_eq!(ended.status, 0, "{ended:?}");
+    assert!(ended.stderr.contains("events; open it in Perfetto's user interface\n"), "{ended:?}");
+    assert_eq!(folder.names(), ["out.pftrace"], "the files of the PEs are gone");
+    File::read(&path)
+}
+
+/// Every operation that begins ends on its track, times never go back, and all names are defined.
+fn check_structure(file: &File, n_pes: usize) {
+    let mut depths = BTreeMap::<u64, usize>::new();
+    let mut last = BTreeMap::<u64, u64>::new();
+    for event in &file.events {
+        let depth = depths.entry(event.track).or_default();
+        match event.kind {
+            SLICE_BEGIN => *depth += 1,
+            SLICE_END => *depth = depth.checked_sub(1).expect("an operation ends that has not begun"),
+            kind => assert_eq!(kind, INSTANT),
+        }
+        assert!(file.tracks.contains_key(&event.track), "{event:?}");
+        assert!(event.kind == SLICE_END || !event.name.is_empty(), "{event:?}");
+        let before = last.insert(event.track, event.time).unwrap_or(0);
+        assert!(before <= event.time, "{event:?} after {before}");
+    }
+    assert!(depths.values().all(|&depth| depth == 0), "{depths:?}");
+    let processes: BTreeSet<_> =
+        file.processes.values().map(|name| name.split(' ').nth(1).unwrap()).collect();
+    assert_eq!(processes.len(), n_pes, "{:?}", file.processes);
+}
+
+#[test]
+fn a_timeline_has_the_operations_of_all_pes() {
+    let file = traced("ring", &["-n", "3", "ring"], &[]);
+    check_structure(&file, 3);
+    let names: BTreeSet<_> = file.events.iter().map(|event| event.name.as_str()).collect();
+    for name in ["barrier of all PEs", "p"] {
+        assert!(names.contains(name), "{names:?}");
+    }
+    let puts = file.events.iter().filter(|event| event.name == "p" && event.category == "rma");
+    assert!(puts.clone().count() > 0 && puts.clone().all(|put| put.peer < Some(3) && put.bytes > 0));
+}
+
+/// Each message that leaves has an arrow to its arrival, on a node and over a network, eager and announced.
+#[test]
+fn messages_are_arrows() {
+    for variables in
+        [&[][..], &[("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "tcp")], &[("PELAGO_EAGER_LIMIT", "16")]]
+    {
+        let words = ["-n", "2", "ft", "--class", "S", "--transport", "two-sided"];
+        let file = traced("messages", &words, variables);
+        check_structure(&file, 2);
+        let of = |leaving: bool| {
+            let flows =
+                file.events.iter().filter_map(|event| if leaving { event.leaves } else { event.arrives });
+            flows.collect::<Vec<_>>()
+        };
+        let (left, arrived): (Vec<_>, Vec<_>) = (of(true), of(false));
+        let distinct: BTreeSet<_> = left.iter().copied().collect();
+        assert!(distinct.len() == left.len() && left.len() > 10, "{} messages", left.len());
+        assert_eq!(distinct, arrived.iter().copied().collect(), "{variables:?}");
+        assert_eq!(left.len(), arrived.len(), "{variables:?}");
+    }
+}
+
+#[test]
+fn active_messages_and_collectives_are_recorded() {
+    let file = traced("gups", &["-n", "2", "gups", "--updates", "3000"], &[("PELAGO_COLL_FORM", "schedule")]);
+    check_structure(&file, 2);
+    let has = |start: &str| file.events.iter().any(|event| event.name.starts_with(start));
+    assert!(has("request") && has("handler (gups"), "active messages");
+    let file = traced("coll", &["-n", "2", "qtc", "--points", "60"], &[("PELAGO_COLL_FORM", "schedule")]);
+    check_structure(&file, 2);
+    let names: BTreeSet<_> = file.events.iter().map(|event| event.name.as_str()).collect();
+    assert!(names.iter().any(|name| name.contains('(') && name.contains('_')), "an algorithm: {names:?}");
+}
+
+/// The PEs that were killed have left what they had recorded.
+#[test]
+fn the_record_of_a_killed_pe_is_kept() {
+    let folder = Folder::new("killed");
+    let path = folder.file("out.pftrace");
+    let words = ["run", "-n", "2", "--trace", &path, "--stats", "ft", "--class", "B"];
+    let started = Started::new(pelago(&words));
+    let pes = started.pes_at_work(2);
+    kill_process(pes[1], Signal::KILL).unwrap();
+    let ended = started.end();
+    assert_eq!(ended.status, 128 + 9, "{ended:?}");
+    assert!(
+        ended.stderr.contains("there is no record of PE 1\n")
+            || ended.stderr.contains("no PE has left statistics"),
+        "{ended:?}"
+    );
+    assert_eq!(folder.names(), ["out.pftrace"]);
+    let file = File::read(&path);
+    let of = |pe: &str| file.tracks.iter().find(|(_, name)| *name == pe).map(|(track, _)| *track);
+    let track = of("PE 1").expect("a track of the PE that was killed");
+    assert!(file.events.iter().any(|event| event.track == track && event.kind == SLICE_END), "{file:?}");
+}
+
+#[test]
+fn statistics_are_printed_and_written() {
+    let folder = Folder::new("stats");
+    let ended = run(&["run", "-n", "2", "--stats", "ft", "--class", "S"]);
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let lines: Vec<Vec<&str>> = ended.stderr.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert!(ended.stderr.contains("\nOperations of 2 PEs in "), "{ended:?}");
+    assert!(lines.iter().any(|line| line.starts_with(&["rma", "put"])), "{ended:?}");
+    assert!(ended.stderr.contains("Waits by cause") && ended.stderr.contains("imbalance "), "{ended:?}");
+    let file = folder.file("x.json");
+    let ended = run(&["run", "-n", "2", &format!("--stats={file}"), "ft", "--class", "S"]);
+    assert_eq!((ended.status, folder.names()), (0, vec!["x.json".to_owned()]), "{ended:?}");
+    let json: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    let puts = json["operations"].as_array().unwrap().iter().filter(|row| row["name"] == "put");
+    let bytes: u64 = puts.map(|row| row["bytes"].as_u64().unwrap()).sum();
+    let of_pes: u64 = json["pes"].as_array().unwrap().iter().map(|pe| pe["bytes"].as_u64().unwrap()).sum();
+    assert!(bytes > 1 << 20 && of_pes >= bytes, "{json}");
+    let file = folder.file("x.html");
+    let ended = run(&["run", "-n", "2", &format!("--stats={file}"), "ft", "--class", "S"]);
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let page = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(page.matches("<rect class=\"cell\"").count(), 4, "{page}");
+}
+
+/// Under another launcher PEs leave files in a folder, which the commands read.
+#[test]
+fn folders_of_another_launcher_are_read() {
+    let folder = Folder::new("folder");
+    let path = folder.file("");
+    let variables = [("PELAGO_TRACE", path.as_str()), ("PELAGO_STATS", path.as_str())];
+    let ended = run_with(&["run", "-n", "3", "hello"], &variables);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    assert_eq!(folder.names().len(), 6, "{:?}", folder.names());
+    let output = folder.file("all.pftrace");
+    let ended = run(&["trace", &path, "-o", &output]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    check_structure(&File::read(&output), 3);
+    std::fs::remove_file(folder.file("pe-000001-0.stats")).unwrap();
+    let ended = run(&["stats", &path]);
+    assert!(ended.stdout.ends_with("\nthere is no record of PE 1\n"), "{ended:?}");
+    let ended = run(&["stats", &path, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!((&json["n_pes"], json["pes"].as_array().unwrap().len()), (&3.into(), 2), "{json}");
+}
+
+#[test]
+fn what_cannot_be_recorded_is_refused() {
+    let folder = Folder::new("refused");
+    for (words, part) in [
+        (
+            vec!["run", "-n", "2", "--trace", "/nonexistent/x", "hello"],
+            "writing /nonexistent/x: No such file",
+        ),
+        (vec!["run", "-n", "2", "--stats=x.txt", "hello"], "ends with .html or .json"),
+        (vec!["trace", "/nonexistent"], "reading /nonexistent: No such file"),
+        (vec!["stats", "/nonexistent"], "reading /nonexistent: No such file"),
+        (vec!["trace", &folder.file("")], "no PE has left a timeline in "),
+        (vec!["stats", &folder.file("")], "no PE has left statistics in "),
+    ] {
+        let ended = run(&words);
+        assert_eq!((ended.status, ended.stdout.as_str()), (2, ""), "{words:?}: {ended:?}");
+        assert!(ended.stderr.contains(part), "{words:?}: {ended:?}");
+    }
+    assert!(folder.names().is_empty());
+    std::fs::write(folder.file("pe-000000-0.trace"), [7; 100]).unwrap();
+    std::fs::write(folder.file("pe-000000-0.stats"), "text").unwrap();
+    for command in ["trace", "stats"] {
+        let ended = run(&[command, &folder.file("")]);
+        assert!(ended.status == 2 && ended.stderr.contains("is not the "), "{ended:?}");
+    }
+    let ended = run_with(&["run", "-n", "2", "hello"], &[("PELAGO_TRACE", "/nonexistent/folder")]);
+    assert_ne!(ended.status, 0, "{ended:?}");
+    assert!(ended.stderr.contains("its timeline /nonexistent/folder/pe-00000"), "{ended:?}");
+}
