@@ -31,6 +31,7 @@ macro_rules! links {
          [from_openshmem]: crate::guide::from_openshmem\n\
          [from_upc]: crate::guide::from_upc\n\
          [tuning]: crate::guide::tuning\n\
+         [profile]: crate::guide::profile\n\
          [errors]: crate::guide::errors\n\
          [api]: crate::guide::api\n\n"
     };
@@ -61,6 +62,7 @@ pages! {
     from_openshmem: "../guide/from_openshmem.md",
     from_upc: "../guide/from_upc.md",
     tuning: "../guide/tuning.md",
+    profile: "../guide/profile.md",
     errors: "../guide/errors.md",
     api: "../guide/api.md",
 }

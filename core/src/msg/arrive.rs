@@ -2,7 +2,7 @@
 
 use super::envelope::{Context, Envelope};
 use super::process;
-use super::request::{Phase, Request, RequestId, Status};
+use super::request::{Phase, Request, RequestId};
 use super::state::{Answer, Exchange, Kept, State, Unexpected};
 use super::wire::{ANNOUNCE_WORDS, Announcement, Home, Kind, Target};
 use crate::Pe;
@@ -169,9 +169,8 @@ impl Exchange {
     /// Records the arrival of a message that was received without this.
     #[cold]
     #[inline(never)]
-    pub(super) fn record_direct(&mut self, world: &Teams, status: &Status) {
-        let from = status.source as Pe;
-        self.record(world, from, status.bytes);
+    pub(super) fn record_direct(&mut self, world: &Teams, (from, bytes): (Pe, usize)) {
+        self.record(world, from, bytes);
         self.peers[from].arrived += 1;
         self.peers[from].matched += 1;
     }

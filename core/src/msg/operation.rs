@@ -186,7 +186,7 @@ impl TwoSided {
             // SAFETY: the caller guarantees the buffer.
             if let Direct::Done(status) = unsafe { state.receive_directly(&pattern, (buffer, room)) } {
                 if self.tally.is_recording() {
-                    state.exchange.record_direct(&self.messaging.teams, &status);
+                    state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
                 }
                 return Started::Done(status);
             }
@@ -240,7 +240,7 @@ impl TwoSided {
             let (stamp, expected) = match unsafe { state.receive_directly(&envelope, room) } {
                 Direct::Done(status) => {
                     if self.tally.is_recording() {
-                        state.exchange.record_direct(&self.messaging.teams, &status);
+                        state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
                     }
                     return Some(status);
                 }

@@ -268,7 +268,7 @@ impl<'a> Access<'a> {
     /// # Safety
     /// The range lies in this memory on a PE of the region. The source is valid for reads, and stays
     /// unchanged until it is free.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn put(
         &self,
         operation: &'static str,
@@ -293,7 +293,7 @@ impl<'a> Access<'a> {
     /// # Safety
     /// The range lies in this memory on a PE of the region. The target is valid for writes, and no other code
     /// accesses it until the get is complete.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn get(
         &self,
         operation: &'static str,
