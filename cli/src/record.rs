@@ -7,6 +7,7 @@
 mod page;
 mod perfetto;
 mod statistics;
+mod timeline;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -23,7 +24,8 @@ use self::statistics::JobStatistics;
 /// The options of `pelago run` for records.
 #[derive(Args)]
 pub struct Records {
-    /// Write a timeline of all PEs to this file, which Perfetto's user interface shows
+    /// Write a timeline of all PEs to this file, which Perfetto's user interface shows; or a page, if its
+    /// name ends with .html, for jobs with few operations
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Print statistics of all PEs' operations at the end; with a file, write them there, as a page (.html)
@@ -116,7 +118,7 @@ impl Drop for Recording {
 pub struct Trace {
     /// The folder with the timelines
     folder: PathBuf,
-    /// The file to write
+    /// The file to write; a page if its name ends with .html
     #[arg(short, long, value_name = "FILE", default_value = "pelago.pftrace")]
     output: PathBuf,
 }
@@ -200,11 +202,14 @@ fn write_timeline(folder: &Path, file: &Path) -> anyhow::Result<String> {
         );
     }
     let missing = missing(readers[0].n_pes, readers.iter().map(|reader| reader.pe));
-    let events = perfetto::write(readers, file).with_context(|| format!("writing {}", file.display()))?;
-    Ok(format!(
-        "timeline: {}, {events} events; open it in Perfetto's user interface{missing}",
-        file.display()
-    ))
+    let name = file.display();
+    if file.extension().is_some_and(|end| end == "html") {
+        let (page, events) = timeline::page(readers).with_context(|| format!("drawing {name}"))?;
+        std::fs::write(file, page).with_context(|| format!("writing {name}"))?;
+        return Ok(format!("timeline: {name}, {events} events, as a page{missing}"));
+    }
+    let events = perfetto::write(readers, file).with_context(|| format!("writing {name}"))?;
+    Ok(format!("timeline: {name}, {events} events; open it in Perfetto's user interface{missing}"))
 }
 
 /// Reads the statistics of a folder.

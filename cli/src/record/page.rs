@@ -1,5 +1,5 @@
-//! The statistics of a job as a page that needs no other file: the tables, and the communication matrix as a
-//! picture.
+//! Pages of records, which need no other file: here that of the statistics of a job, with the communication
+//! matrix as a picture.
 
 use std::fmt::Write;
 
@@ -14,12 +14,21 @@ const STYLE: &str = "\
   :root { --text: #e6edf3; --faint: #9da7b1; --ground: #0d1117; --raised: #161b22; --cell: #4aa8e0;
     --grid: #30363d } }
 body { font: 16px/1.5 system-ui, 'DejaVu Sans', sans-serif; color: var(--text); background: var(--ground);
-  max-width: 940px; margin: 32px auto; padding: 0 20px }
+  max-width: 1280px; margin: 32px auto; padding: 0 20px }
 pre { font: 13px/1.45 ui-monospace, 'DejaVu Sans Mono', monospace; overflow-x: auto; padding: 16px;
   background: var(--raised); border-radius: 8px }
 figure { margin: 28px 0 }
 figcaption { color: var(--faint); font-size: 14px }
 svg { display: block; width: 100%; max-width: 640px; height: auto; font-size: 11px; fill: var(--text) }
+svg.wide { max-width: none; min-width: 900px }
+figure { overflow-x: auto }
+span { padding: 1px 8px; border-radius: 4px; color: #fff }
+.mpi { fill: #6e7781; background: #6e7781 }
+.rma { fill: #0072b2; background: #0072b2 }
+.collective { fill: #009e73; background: #009e73 }
+.wait { fill: #d55e00; background: #d55e00 }
+.active { fill: #aa4499; background: #aa4499 }
+.message { fill: none; stroke: var(--text); stroke-opacity: 0.35 }
 svg .cell { fill: var(--cell) }
 svg .frame { fill: none; stroke: var(--grid) }
 svg .row { text-anchor: end }
@@ -27,8 +36,9 @@ svg .column { text-anchor: middle }";
 
 /// Pictures of more PEs have a cell for each of several PEs together.
 const CELLS: usize = 128;
-/// The side of the picture, and the margin of its labels.
+/// The longest side of the picture and of a cell, and the margin of its labels.
 const SIDE: f64 = 560.0;
+const CELL_SIDE: f64 = 64.0;
 const MARGIN: f64 = 48.0;
 /// The number of labels of a side.
 const LABELS: usize = 16;
@@ -41,12 +51,16 @@ pub fn page(statistics: &JobStatistics) -> String {
         true => String::new(),
         false => format!("<p>{}</p>\n", escape(&statistics.missing)),
     };
+    let text = escape(&tables.join("\n"));
+    document(&title, &format!("{missing}{}<pre>\n{text}</pre>\n", matrix(statistics)))
+}
+
+/// A page with this title and these contents.
+pub fn document(title: &str, contents: &str) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}\n</style>\n\
-         <h1>{title}</h1>\n{missing}{}<pre>\n{}</pre>\n</html>\n",
-        matrix(statistics),
-        escape(&tables.join("\n"))
+         <h1>{title}</h1>\n{contents}</html>\n"
     )
 }
 
@@ -65,11 +79,12 @@ fn matrix(statistics: &JobStatistics) -> String {
     if most == 0 {
         return String::new();
     }
-    let side = SIDE / cells as f64;
-    let whole = SIDE + MARGIN;
+    let side = (SIDE / cells as f64).min(CELL_SIDE);
+    let inner = side * cells as f64;
+    let whole = inner + MARGIN;
     let mut svg = format!(
-        "<figure><svg viewBox=\"0 0 {whole} {whole}\" role=\"img\" aria-label=\"communication matrix\">\n\
-         <rect class=\"frame\" x=\"{MARGIN}\" y=\"{MARGIN}\" width=\"{SIDE}\" height=\"{SIDE}\"/>\n"
+        "<figure><svg style=\"max-width: {whole}px\" viewBox=\"0 0 {whole} {whole}\" role=\"img\" aria-label=\"communication matrix\">\n\
+         <rect class=\"frame\" x=\"{MARGIN}\" y=\"{MARGIN}\" width=\"{inner}\" height=\"{inner}\"/>\n"
     );
     let range = |cell: usize| match each {
         1 => format!("PE {cell}"),
@@ -99,6 +114,6 @@ fn matrix(statistics: &JobStatistics) -> String {
 }
 
 /// Text inside markup.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -200,7 +200,7 @@ impl<W: Write> Writer<W> {
 }
 
 /// The name that an operation has in the picture.
-fn title(of: &TimelineReader, operation: &Operation) -> String {
+pub fn title(of: &TimelineReader, operation: &Operation) -> String {
     let (name, detail) = (of.text(operation.name), of.text(operation.detail));
     match (operation.category, detail) {
         (Category::Wait, _) => format!("wait for {name}"),

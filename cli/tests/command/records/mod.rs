@@ -118,6 +118,20 @@ fn active_messages_and_collectives_are_recorded() {
     assert!(names.iter().any(|name| name.contains('(') && name.contains('_')), "an algorithm: {names:?}");
 }
 
+/// The page has a bar for each operation, and a line for each message.
+#[test]
+fn a_timeline_as_a_page() {
+    let folder = Folder::new("page");
+    let path = folder.file("out.html");
+    let words = ["run", "-n", "2", "--trace", &path, "ft", "--class", "S", "--transport", "two-sided"];
+    let ended = run(&words);
+    assert!(ended.status == 0 && ended.stderr.contains("events, as a page\n"), "{ended:?}");
+    let page = std::fs::read_to_string(&path).unwrap();
+    assert!(page.matches("<rect class=\"collective\"").count() > 10, "{page}");
+    assert!(page.matches("<path class=\"message\"").count() > 10, "{page}");
+    assert!(page.contains("<title>wait for message, PE ") && page.contains(">PE 1</text>"), "{page}");
+}
+
 /// The PEs that were killed have left what they had recorded.
 #[test]
 fn the_record_of_a_killed_pe_is_kept() {

@@ -1,0 +1,200 @@
+//! A timeline as a page that needs no other file: a strip for each PE, with its operations as bars, nested
+//! ones below those around them, and messages as lines. For jobs with few operations; Perfetto's user
+//! interface shows more, and zooms.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::io;
+
+use pelago_apps::Bytes;
+use pelago_core::base::trace::Category;
+use pelago_core::base::trace::reader::{Operation, TimelineReader, What};
+
+use super::page;
+use super::perfetto::title;
+
+/// The number of bars of a page. Of more operations the longest are drawn.
+const BARS: usize = 20_000;
+/// The number of lines for messages.
+const LINES: usize = 5_000;
+const WIDTH: f64 = 1200.0;
+const MARGIN: f64 = 70.0;
+/// Heights of a bar, and of the gap between the strips of two PEs.
+const BAR: f64 = 14.0;
+const GAP: f64 = 12.0;
+const TOP: f64 = 30.0;
+/// Bars are nested to this depth; deeper ones are not drawn.
+const DEPTH: usize = 6;
+
+/// An operation of a thread: the times are nanoseconds since the first record.
+struct Bar {
+    strip: usize,
+    depth: usize,
+    from: u64,
+    to: u64,
+    category: Category,
+    note: String,
+}
+
+/// All that is drawn.
+#[derive(Default)]
+struct Drawing {
+    bars: Vec<Bar>,
+    /// Where a message leaves and where it arrives: strip and time.
+    messages: HashMap<u64, [Option<(usize, u64)>; 2]>,
+    /// The PE and the depth of each strip; a thread of a PE is a strip.
+    strips: Vec<(usize, u8, usize)>,
+    end: u64,
+    events: u64,
+}
+
+/// The page of these timelines, and the number of their events.
+///
+/// # Errors
+/// If a timeline cannot be read.
+pub fn page(readers: Vec<TimelineReader>) -> io::Result<(String, u64)> {
+    let start = readers.iter().map(|reader| reader.start_nanos).min().unwrap_or(0);
+    let n_pes = readers.first().map_or(0, |reader| reader.n_pes);
+    let mut drawing = Drawing::default();
+    for reader in readers {
+        let offset = reader.start_nanos - start;
+        drawing.add(reader, offset)?;
+    }
+    let left_out = drawing.reduce();
+    let title = format!("Timeline of a job of {n_pes} PEs");
+    let remark = match left_out {
+        0 => String::new(),
+        n => format!("<p>The {n} shortest operations are left out.</p>\n"),
+    };
+    Ok((page::document(&title, &(remark + &drawing.svg())), drawing.events))
+}
+
+impl Drawing {
+    fn add(&mut self, mut reader: TimelineReader, offset: u64) -> io::Result<()> {
+        let mut open: HashMap<u8, Vec<(u64, Operation)>> = HashMap::new();
+        let mut last = offset;
+        while let Some(record) = reader.next_record()? {
+            let at = offset + record.nanos;
+            last = last.max(at);
+            let strip = self.strip(reader.pe, record.thread);
+            let stack = open.entry(record.thread).or_default();
+            self.events += u64::from(!matches!(record.what, What::End));
+            match record.what {
+                What::Begin(operation) => stack.push((at, operation)),
+                What::End => {
+                    if let Some((from, operation)) = stack.pop() {
+                        self.bar(&reader, (strip, stack.len()), (from, at), &operation);
+                    }
+                }
+                What::Instant(_) => {}
+                What::Departure(_, id) => self.messages.entry(id).or_default()[0] = Some((strip, at)),
+                What::Arrival(_, id) => self.messages.entry(id).or_default()[1] = Some((strip, at)),
+            }
+        }
+        self.end = self.end.max(last);
+        // Operations that have not ended last to the end of the record.
+        for (thread, stack) in open {
+            let strip = self.strip(reader.pe, thread);
+            for (depth, (from, operation)) in stack.into_iter().enumerate() {
+                self.bar(&reader, (strip, depth), (from, last), &operation);
+            }
+        }
+        Ok(())
+    }
+
+    fn strip(&mut self, pe: usize, thread: u8) -> usize {
+        let known = self.strips.iter().position(|strip| (strip.0, strip.1) == (pe, thread));
+        known.unwrap_or_else(|| {
+            self.strips.push((pe, thread, 1));
+            self.strips.len() - 1
+        })
+    }
+
+    fn bar(
+        &mut self,
+        reader: &TimelineReader,
+        (strip, depth): (usize, usize),
+        (from, to): (u64, u64),
+        operation: &Operation,
+    ) {
+        if depth >= DEPTH {
+            return;
+        }
+        self.strips[strip].2 = self.strips[strip].2.max(depth + 1);
+        let peer = operation.peer.map_or(String::new(), |pe| format!(", PE {pe}"));
+        let bytes = if operation.bytes > 0 { format!(", {}", Bytes(operation.bytes)) } else { String::new() };
+        let time = (to - from) as f64 / 1e3;
+        let note = format!("{}{peer}{bytes}: {time:.1} us", title(reader, operation));
+        self.bars.push(Bar { strip, depth, from, to, category: operation.category, note });
+    }
+
+    /// Leaves out the shortest operations, if there are too many: their number.
+    fn reduce(&mut self) -> usize {
+        let left_out = self.bars.len().saturating_sub(BARS);
+        if left_out > 0 {
+            self.bars.sort_by_key(|bar| std::cmp::Reverse(bar.to - bar.from));
+            self.bars.truncate(BARS);
+        }
+        left_out
+    }
+
+    fn svg(&self) -> String {
+        let mut order: Vec<usize> = (0..self.strips.len()).collect();
+        order.sort_by_key(|&strip| (self.strips[strip].0, self.strips[strip].1));
+        let (mut tops, mut y) = (vec![0.0; order.len()], TOP);
+        for &strip in &order {
+            tops[strip] = y;
+            y += BAR * self.strips[strip].2 as f64 + GAP;
+        }
+        let end = self.end.max(1) as f64;
+        let x = |at: u64| MARGIN + (WIDTH - MARGIN) * at as f64 / end;
+        let mut svg = format!("<figure><svg class=\"wide\" viewBox=\"0 0 {WIDTH} {y}\" role=\"img\">\n");
+        for tick in 0..=8 {
+            let at = self.end * tick / 8;
+            let (x, text) = (x(at), format!("{:.3}", at as f64 / 1e6));
+            let anchor = if tick == 8 { "row" } else { "column" };
+            let _ = writeln!(
+                svg,
+                "<path class=\"frame\" d=\"M{x:.1} {TOP}V{y}\"/><text class=\"{anchor}\" x=\"{x:.1}\" \
+                 y=\"18\">{text} ms</text>"
+            );
+        }
+        for (&(pe, thread, _), top) in self.strips.iter().zip(&tops) {
+            let first = self.strips.iter().filter(|strip| strip.0 == pe).map(|strip| strip.1).min();
+            let name = if first == Some(thread) { format!("PE {pe}") } else { format!("thread {thread}") };
+            let (x, y) = (MARGIN - 8.0, top + BAR - 3.0);
+            let _ = writeln!(svg, "<text class=\"row\" x=\"{x}\" y=\"{y:.1}\">{name}</text>");
+        }
+        let mut bars: Vec<&Bar> = self.bars.iter().collect();
+        bars.sort_by_key(|bar| bar.depth);
+        for bar in bars {
+            let (left, y) = (x(bar.from), tops[bar.strip] + BAR * bar.depth as f64);
+            let (width, height) = ((x(bar.to) - left).max(0.3), BAR - 1.0);
+            let class = bar.category.name().split(' ').next().unwrap_or_default();
+            let note = page::escape(&bar.note);
+            let _ = writeln!(
+                svg,
+                "<rect class=\"{class}\" x=\"{left:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" \
+                 height=\"{height}\"><title>{note}</title></rect>"
+            );
+        }
+        let mut lines: Vec<_> = self.messages.values().filter_map(|[from, to]| (*from).zip(*to)).collect();
+        lines.sort_unstable();
+        for ((of, left), (to, arrived)) in lines.into_iter().take(LINES) {
+            let [y1, y2] = [of, to].map(|strip| tops[strip] + BAR / 2.0);
+            let (x1, x2) = (x(left), x(arrived));
+            let _ = writeln!(svg, "<path class=\"message\" d=\"M{x1:.2} {y1:.1}L{x2:.2} {y2:.1}\"/>");
+        }
+        let keys = ["mpi", "rma", "collective", "wait", "active"].map(|class| {
+            let name = if class == "active" { "active messages" } else { class };
+            format!("<span class=\"{class}\">{name}</span>")
+        });
+        let _ = write!(
+            svg,
+            "</svg><figcaption>{} Lines are messages, from where they leave to where they arrive. Hover over \
+             a bar to see the operation.</figcaption></figure>\n",
+            keys.join(" ")
+        );
+        svg
+    }
+}
