@@ -13,6 +13,7 @@ mod error;
 mod fuzzing;
 mod hosts;
 mod job;
+mod jobs;
 mod locality;
 mod pmi;
 mod pmix;
@@ -29,6 +30,7 @@ pub use env::{
 pub use error::BootError;
 pub use hosts::{HostSlots, HostsError, hosts_of_file, hosts_of_list, hosts_of_slurm};
 pub use job::{Job, Launcher, Notifier};
+pub use jobs::{JobRecord, JobState, JobsError, LeftProcess, PeRow, PeState, jobs};
 pub use locality::{
     address_space_bytes, cores, cpus, machine_id, memory_available_bytes, memory_total_bytes, node_id,
     pid_space,

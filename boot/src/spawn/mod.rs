@@ -10,6 +10,7 @@
 mod agent;
 mod check;
 mod child;
+mod door;
 mod frame;
 mod host;
 mod input;

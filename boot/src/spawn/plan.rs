@@ -70,6 +70,16 @@ impl Plan {
         self.program_of.len() * self.settings.pes_per_process
     }
 
+    /// The programs with their arguments, as lines for a list.
+    pub(super) fn command_lines(&self) -> Vec<String> {
+        let line = |it: &Planned| {
+            let words =
+                std::iter::once(it.program.as_os_str()).chain(it.args.iter().map(OsString::as_os_str));
+            words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+        };
+        self.programs.iter().map(line).collect()
+    }
+
     /// The program of a process, as the user gave it.
     pub(super) fn program(&self, process: usize) -> &Path {
         &self.programs[self.program_of[process]].program

@@ -38,6 +38,10 @@ pub(super) enum Source {
     ShellErrors(usize),
     /// The remote shell of a host has ended.
     ShellExit(usize),
+    /// Another command wants to ask about the job.
+    Door,
+    /// That command has sent its question.
+    Client(usize),
 }
 
 impl Source {
@@ -55,6 +59,8 @@ impl Source {
             Self::HostRoom(host) => (9, host),
             Self::ShellErrors(host) => (10, host),
             Self::ShellExit(host) => (11, host),
+            Self::Door => (12, 0),
+            Self::Client(client) => (13, client),
         };
         epoll::EventData::new_u64(kind << 32 | number as u64)
     }
@@ -73,6 +79,8 @@ impl Source {
             9 => Self::HostRoom(number),
             10 => Self::ShellErrors(number),
             11 => Self::ShellExit(number),
+            12 => Self::Door,
+            13 => Self::Client(number),
             _ => Self::Outlet,
         }
     }

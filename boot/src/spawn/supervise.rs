@@ -10,6 +10,7 @@
 //! ```
 
 mod hosts;
+mod questions;
 
 use std::io::IsTerminal;
 use std::process::Stdio;
@@ -20,9 +21,10 @@ use rustix::net::{RecvFlags, recv};
 use rustix::process::Signal;
 
 use super::child::{Child, Sent};
+use super::door::Door;
 use super::host::Host;
 use super::input::Input;
-use super::inquiry::{Inquiry, Known};
+use super::inquiry::{Asker, Inquiry};
 use super::output::{Outlets, Reading, Stream, Target};
 use super::pes::Pes;
 use super::plan::Plan;
@@ -32,9 +34,7 @@ use super::report::{Captured, Cause, Failure, JobReport, Name};
 use super::signals::{ASKING, STOPPING, Signals};
 use super::{JobSpec, LaunchError};
 use crate::locality::cpus;
-use crate::pmi::REPORT;
 use crate::pmi::server::{Event, Server, Stage};
-use crate::pmi::wire::Message;
 use crate::writer::Outlet;
 
 /// How long a process has to end by itself after SIGTERM.
@@ -74,6 +74,8 @@ pub(super) struct Supervisor<'a> {
     /// The barrier in which some processes wait, and the time of its stall report, if that is still due.
     meeting: Option<(u64, Option<Instant>)>,
     inquiry: Option<Inquiry>,
+    /// Where other commands ask about the job; `None` if the folder of the jobs cannot be used.
+    door: Option<Door>,
     ending: Ending,
     /// The user has sent a further signal while the job was ending.
     is_hurried: bool,
@@ -115,6 +117,7 @@ impl<'a> Supervisor<'a> {
             stall_report: plan.settings.stall_report,
             meeting: None,
             inquiry: None,
+            door: None,
             ending: Ending::No,
             is_hurried: false,
             status: 0,
@@ -127,6 +130,7 @@ impl<'a> Supervisor<'a> {
             Some(machines) => job.call_hosts(machines)?,
             None => job.start_here()?,
         }
+        job.open_door();
         Ok(job)
     }
 
@@ -193,60 +197,6 @@ impl<'a> Supervisor<'a> {
         self.drain(found)?;
         self.dismiss_hosts();
         Ok(self.report())
-    }
-
-    /// Records a barrier in which processes begin to wait.
-    fn note_meeting(&mut self) {
-        let number = self.server.meeting();
-        if number != self.meeting.map(|(number, _)| number) {
-            let at = self.stall_report.and_then(|limit| Instant::now().checked_add(limit));
-            self.meeting = number.map(|number| (number, at));
-        }
-    }
-
-    /// Asks all processes what their PEs do, unless an inquiry is in progress.
-    fn inquire(&mut self, reason: String) {
-        if self.inquiry.is_some() || self.ending != Ending::No {
-            return;
-        }
-        self.inquiry = Some(Inquiry::new(reason, self.children.len()));
-        let line = Message::new(REPORT).line();
-        for child in &mut self.children {
-            child.look();
-            if child.hears && !child.is_asked {
-                child.is_asked = child.send(&line) == Sent::Yes;
-            }
-        }
-        self.finish_inquiry();
-    }
-
-    /// Records what a process reports about its PEs.
-    fn record_waits(&mut self, process: usize, text: String) {
-        self.children[process].is_asked = false;
-        if let Some(inquiry) = &mut self.inquiry {
-            inquiry.record(process, text);
-            self.finish_inquiry();
-        }
-    }
-
-    /// Prints what the PEs do, when all processes that were asked have replied or the time limit is over.
-    fn finish_inquiry(&mut self) {
-        let Some(inquiry) = &self.inquiry else { return };
-        let mut asked = self.children.iter().filter(|child| child.is_asked || child.is_unseen());
-        if asked.next().is_some() && Instant::now() < inquiry.deadline() {
-            return;
-        }
-        let known = (0..self.children.len()).map(|process| Known {
-            pes: self.pes(process),
-            pid: self.children[process].pid(),
-            host: self.host_of(process).map(str::to_owned),
-            state: self.children[process].state(),
-            stage: self.server.stage(process),
-        });
-        // Written in one piece, so that output of a PE does not interrupt it.
-        let text = inquiry.text(known);
-        self.outlets.print(&text, &self.poller);
-        self.inquiry = None;
     }
 
     /// Forwards the data that the processes have left in their pipes, and waits until all is written. After a
@@ -335,13 +285,15 @@ impl<'a> Supervisor<'a> {
             Source::Signal => {
                 while let Some(signal) = self.signals.take() {
                     match signal {
-                        ASKING => self.inquire("SIGUSR2 asks".to_owned()),
+                        ASKING => self.inquire(Asker::Report("SIGUSR2 asks".to_owned())),
                         STOPPING => self.stop(),
                         _ => self.interrupt(signal),
                     }
                 }
             }
             Source::Outlet => self.look_at_outlets(),
+            Source::Door => self.admit_client(),
+            Source::Client(client) => self.hear_client(client),
             Source::Pmi(process) => self.serve(process),
             Source::Stdout(process) | Source::Stderr(process) => self.pass_output(process, source),
             Source::Exit(process) => self.exit(process),
@@ -454,7 +406,7 @@ impl<'a> Supervisor<'a> {
             Event::Served => {}
             Event::Joined => self.join(),
             Event::Hears => self.children[process].hears = true,
-            Event::Waits(text) => self.record_waits(process, text),
+            Event::Waits(waits) => self.record_waits(process, waits),
             Event::Note(text) => self.children[process].note = Some(text),
             Event::Abort { status: 0, .. } => self.end(),
             Event::Abort { status, pe, message } => {
@@ -567,10 +519,12 @@ impl<'a> Supervisor<'a> {
 
     /// The time of the next action that is due without an event.
     fn deadline(&self) -> Option<Instant> {
+        let inquiry = self.inquiry.as_ref().map(Inquiry::deadline);
         match self.ending {
-            Ending::Asked(at) | Ending::Killed(at) => [Some(at), self.hosts_at()].into_iter().flatten().min(),
+            Ending::Asked(at) | Ending::Killed(at) => {
+                [Some(at), self.hosts_at(), inquiry].into_iter().flatten().min()
+            }
             Ending::No => {
-                let inquiry = self.inquiry.as_ref().map(Inquiry::deadline);
                 let meeting = self.meeting.and_then(|(_, at)| at);
                 let own = [self.timeout_at(), self.join_at(), inquiry, meeting, self.hosts_at()];
                 own.into_iter().flatten().min()
@@ -597,7 +551,8 @@ impl<'a> Supervisor<'a> {
         if let Some((_, at)) = self.meeting.as_mut().filter(|(_, at)| due(*at)) {
             *at = None;
             let limit = self.stall_report.unwrap_or_default().as_secs_f64();
-            self.inquire(format!("processes have waited for {limit} s in the launcher's barrier"));
+            let reason = format!("processes have waited for {limit} s in the launcher's barrier");
+            self.inquire(Asker::Report(reason));
         }
         match self.ending {
             Ending::No if due(self.join_at()) => {

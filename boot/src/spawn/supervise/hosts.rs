@@ -378,6 +378,7 @@ impl Supervisor<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::super::frame::SendQueue;
+    use super::super::super::inquiry::Asker;
     use super::super::super::plan::Plan;
     use super::super::super::signals::Signals;
     use super::super::super::{JobSpec, RemoteShell};
@@ -421,7 +422,7 @@ mod tests {
             for piece in [head, tail] {
                 job.hosts[0].frames.push(piece);
                 job.unpack(0);
-                job.inquire("the test asks".to_owned());
+                job.inquire(Asker::Report("the test asks".to_owned()));
                 job.check_deadlines();
             }
             lost += usize::from(job.hosts[0].standing == Standing::Over);
