@@ -5,6 +5,7 @@
 
 mod agent;
 mod app;
+mod attach;
 mod coll;
 #[cfg(test)]
 #[path = "../../boot/tests/common/fuzzing.rs"]
@@ -12,6 +13,7 @@ mod fuzzing;
 mod info;
 mod man;
 mod model;
+mod ps;
 mod run;
 mod sim;
 mod tune;
@@ -42,6 +44,8 @@ Examples:
   pelago run -n 2 ft --class W       the NAS FT benchmark on two PEs
   pelago run -n 4 ./my-program       four PEs of a program of yours
   pelago run --hosts a:2,b:2 hello   two PEs on each of two hosts, started over ssh
+  pelago ps                          the running jobs; pelago ps JOB: what each PE waits for
+  pelago attach 2                    gdb on PE 2 of the running job
   mpiexec.hydra -n 4 pelago app ft   the same application under another launcher, or mpirun
   pelago sim -n 8 ft --variant all   the same over a simulated network, in virtual time
   pelago bench rma                   how fast put, get and barrier are here
@@ -56,6 +60,8 @@ enum Command {
     Run(run::Run),
     #[command(hide = true)]
     Agent(agent::Agent),
+    Ps(ps::Ps),
+    Attach(attach::Attach),
     App(app::App),
     Sim(sim::Sim),
     Bench(Bench),
@@ -73,6 +79,8 @@ fn main() -> ExitCode {
     let (name, outcome) = match cli.command {
         Command::Run(run) => ("run", run.execute()),
         Command::Agent(agent) => ("agent", agent.execute()),
+        Command::Ps(ps) => ("ps", ps.execute()),
+        Command::Attach(attach) => ("attach", attach.execute()),
         Command::App(app) => ("app", app.execute()),
         Command::Sim(sim) => ("sim", sim.execute()),
         Command::Bench(bench) => ("bench", bench.execute()),
@@ -143,6 +151,8 @@ mod tests {
             "model run --machine bluegene-p --op all-reduce --pes 64 --bytes 8",
             "model compare --machine hdr-fat-tree --op barrier --pes 4096 --json",
             "tune -n 4 --quick",
+            "ps 4711 --stacks --json",
+            "attach 4711 2 --ex backtrace",
             "info --settings",
             "info --fabrics --json",
             "--help",
