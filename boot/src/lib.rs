@@ -15,6 +15,7 @@ mod hosts;
 mod job;
 mod jobs;
 mod locality;
+mod logging;
 mod pmi;
 mod pmix;
 mod print;
@@ -35,11 +36,12 @@ pub use locality::{
     address_space_bytes, cores, cpus, machine_id, memory_available_bytes, memory_total_bytes, node_id,
     pid_space,
 };
+pub use logging::{LogFilter, start_log};
 pub use pmi::client::PmiError;
 pub use pmix::client::PmixError;
 pub use print::{print, tell};
 pub use process::{ProcessState, process_state};
 pub use spawn::{
-    AgentError, Captured, Cause, Failure, JobReport, JobSpec, LaunchError, Machines, Program, RemoteShell,
-    agent, launch, resolve,
+    AgentError, Captured, Cause, Failure, InputTo, JobReport, JobSpec, LaunchError, Machines, PES_OF_TOOL,
+    Program, RemoteShell, Tool, agent, launch, resolve,
 };

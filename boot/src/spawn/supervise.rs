@@ -29,16 +29,18 @@ use super::output::{Outlets, Reading, Stream, Target};
 use super::pes::Pes;
 use super::plan::Plan;
 use super::poller::{Poller, Source};
-use super::process::{End, Starter};
+use super::process::{End, Output, Starter};
 use super::report::{Captured, Cause, Failure, JobReport, Name};
-use super::signals::{ASKING, STOPPING, Signals};
-use super::{JobSpec, LaunchError};
+use super::signals::{ASKING, STOPPING, Signals, take_terminal};
+use super::{InputTo, JobSpec, LaunchError};
 use crate::locality::cpus;
 use crate::pmi::server::{Event, Server, Stage};
 use crate::writer::Outlet;
 
 /// How long a process has to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
+/// The same for a process that runs under a tool, which may have much to write.
+const GRACE_OF_TOOLS: Duration = Duration::from_secs(10);
 /// How long the kernel has to end a process after SIGKILL.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
@@ -98,7 +100,8 @@ impl<'a> Supervisor<'a> {
         });
         let poller = poller.map_err(watch)?;
         // All output of other hosts passes through the launcher.
-        let passes = (spec.tag_output || spec.machines.is_some()) && !spec.capture;
+        let is_passed = spec.tag_output || spec.machines.is_some();
+        let passes = is_passed && !spec.capture && spec.output_folder.is_none();
         let outlets = Outlets::start(passes, &poller).map_err(LaunchError::system("starting the output"))?;
         let processes = plan.program_of.len();
         let mut job = Self {
@@ -143,7 +146,13 @@ impl<'a> Supervisor<'a> {
             here: 0..processes,
             pes_per_process: self.pes_per_process,
             without: Vec::new(),
-            pipes: self.spec.capture || self.spec.tag_output,
+            output: match &self.spec.output_folder {
+                _ if self.spec.capture => Output::Pipes,
+                Some(folder) => Output::Folder(folder.clone()),
+                None if self.spec.tag_output => Output::Pipes,
+                None => Output::Inherited,
+            },
+            tool: self.plan.ready_tool()?,
             mask: self.signals.mask_before(),
             cpus: if self.spec.bind { cpus() } else { Vec::new() },
         };
@@ -168,6 +177,7 @@ impl<'a> Supervisor<'a> {
             self.watch(process, &mut child).map_err(LaunchError::system("watching a process (epoll)"))?;
             self.children.push(child);
         }
+        self.input = self.input.take().and_then(|mut input| input.start(&self.poller).then_some(input));
         Ok(())
     }
 
@@ -253,15 +263,15 @@ impl<'a> Supervisor<'a> {
     }
 
     fn standard_input(&mut self, process: usize) -> std::io::Result<Stdio> {
-        if process != 0 {
+        let (to, is_terminal) = (self.plan.input, std::io::stdin().is_terminal());
+        if !to.has(process, self.pes_per_process) {
             return Ok(Stdio::null());
         }
-        if !std::io::stdin().is_terminal() {
+        // The launcher reads for several processes, and from a terminal that no process has.
+        if (to != InputTo::All && !is_terminal) || self.plan.has_terminal(process) {
             return Ok(Stdio::inherit());
         }
-        let (input, reader) = Input::open(&self.poller)?;
-        self.input = Some(input);
-        Ok(reader.into())
+        Ok(self.input.get_or_insert_with(Input::new).add_pipe(process)?.into())
     }
 
     fn watch(&self, process: usize, child: &mut Child) -> rustix::io::Result<()> {
@@ -302,12 +312,15 @@ impl<'a> Supervisor<'a> {
             Source::HostRoom(_) => {}
             Source::ShellErrors(host) => self.read_shell_errors(host),
             Source::ShellExit(host) => self.end_of_shell(host),
-            Source::Input | Source::Room => {
-                let step = if source == Source::Room { Input::write } else { Input::read };
-                if self.input.as_mut().is_some_and(|input| !step(input, &self.poller)) {
-                    self.input = None;
-                }
-            }
+            Source::Input => self.step_input(|input, poller| input.read(poller)),
+            Source::Room(process) => self.step_input(|input, poller| input.write(process, poller)),
+        }
+    }
+
+    /// Passes input on, if there is some left.
+    fn step_input(&mut self, step: impl FnOnce(&mut Input, &Poller) -> bool) {
+        if self.input.as_mut().is_some_and(|input| !step(input, &self.poller)) {
+            self.input = None;
         }
     }
 
@@ -339,6 +352,7 @@ impl<'a> Supervisor<'a> {
         let stream = if source == Source::Stdout(process) { &mut child.stdout } else { &mut child.stderr };
         let Some(stream) = stream else { return };
         let reading = stream.read(self.outlets.of(stream.target()));
+        let failure = stream.take_failure();
         let pauses = reading == Reading::Full;
         let pipe = stream.pipe();
         if let Some(pipe) = pipe.filter(|_| pauses && !stream.is_paused) {
@@ -348,8 +362,11 @@ impl<'a> Supervisor<'a> {
         let resumes = stream.is_paused && reading == Reading::Open;
         let lost = pipe.is_some_and(|pipe| resumes && self.poller.add(source, pipe).is_err());
         stream.is_paused = pauses;
-        if lost || reading == Reading::Ended {
+        if lost || reading == Reading::Ended || failure.is_some() {
             self.close_output(process, source);
+        }
+        if let Some((path, error)) = failure {
+            self.fail(Failure::output_file(&path, &error));
         }
     }
 
@@ -442,6 +459,9 @@ impl<'a> Supervisor<'a> {
         let Some(started) = self.children[process].process() else { return };
         let Some(end) = started.reap() else { return };
         self.poller.remove(&*started);
+        if self.plan.has_terminal(process) {
+            take_terminal();
+        }
         self.ended(process, end);
     }
 
@@ -502,7 +522,8 @@ impl<'a> Supervisor<'a> {
 
     fn end(&mut self) {
         if self.ending == Ending::No {
-            self.ending = Ending::Asked(Instant::now() + GRACE);
+            let grace = if self.spec.tool.is_some() { GRACE_OF_TOOLS } else { GRACE };
+            self.ending = Ending::Asked(Instant::now() + grace);
             self.give_up_calls();
             self.signal_all(Signal::TERM);
         }

@@ -86,9 +86,10 @@ impl Supervisor<'_> {
     /// Records the job for other commands, and listens to them. A job that cannot be recorded runs all the
     /// same.
     pub(super) fn open_door(&mut self) {
+        let tool = self.plan.tool_name();
         let part = Part {
             programs: self.plan.command_lines(),
-            tool: None,
+            tool: tool.as_deref(),
             n_pes: self.plan.n_pes(),
             pes_per_process: self.pes_per_process,
             hosts: self.hosts.iter().map(|host| &*host.name).collect(),
@@ -99,7 +100,11 @@ impl Supervisor<'_> {
                 .filter(|pid| *pid > 0)
                 .collect(),
         };
-        self.door = Door::open(self.plan.settings.jobs_folder.as_deref(), &part.text(), &self.poller).ok();
+        let door = Door::open(self.plan.settings.jobs_folder.as_deref(), &part.text(), &self.poller);
+        if let Err(error) = &door {
+            log::warn!(target: "launcher", "`pelago ps` will not list this job: {error}");
+        }
+        self.door = door.ok();
     }
 
     /// Admits a command that wants to ask something.
