@@ -101,6 +101,7 @@ fn main() -> ExitCode {
 /// Parses the command line. Every PE of a built-in application starts here, so `app` avoids the cost of the
 /// definitions of all other subcommands.
 fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let words = if words.get(1).is_some_and(|word| word == "run") { run::spelled(words) } else { words };
     if words.get(1..).is_some_and(|words| words == ["help", "settings"]) {
         return Ok(Cli { command: Command::Info(info::Info::settings()) });
     }
@@ -150,6 +151,8 @@ mod tests {
             "coll show broadcast -n 16 --algorithm chain",
             "model run --machine bluegene-p --op all-reduce --pes 64 --bytes 8",
             "model compare --machine hdr-fat-tree --op barrier --pes 4096 --json",
+            "run -np 4 --output-dir d --stdin all --gdb=2 app:ft",
+            "run -n2 --valgrind=-q --stdin 1 ./a",
             "tune -n 4 --quick",
             "ps 4711 --stacks --json",
             "attach 4711 2 --ex backtrace",
