@@ -1,5 +1,8 @@
 //! Looking inside running jobs: the lists of `pelago ps`, call stacks and debuggers.
 
+mod names;
+mod tools;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -82,7 +85,9 @@ fn waiting_pes_and_a_stopped_one_are_told_apart() {
         let rows = found["pes"].as_array().unwrap();
         rows.len() == 4
             && rows[1]["state"] == "stopped"
-            && [0, 2, 3].iter().all(|pe| rows[*pe]["state"] == "waiting" && rows[*pe]["waits_seconds"].is_f64())
+            && [0, 2, 3]
+                .iter()
+                .all(|pe| rows[*pe]["state"] == "waiting" && rows[*pe]["waits_seconds"].is_f64())
     });
     assert_eq!(
         (&found["state"], &found["n_pes"], &found["hosts"]),
