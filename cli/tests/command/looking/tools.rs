@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use super::super::process::{Ended, Started, pelago, run, run_with};
 use super::NEARBY;
@@ -86,6 +86,23 @@ fn one_pe_runs_in_gdb_with_commands_from_standard_input() {
     assert_eq!(ended.status, 0, "{}{}", ended.stdout, ended.stderr);
     assert!(ended.stdout.contains("$1 = 41") && ended.stdout.contains("from PE 2 of 3"), "{}", ended.stdout);
     assert_eq!(ended.stdout.matches("Starting program").count(), 1, "{}", ended.stdout);
+}
+
+/// The script that types at a terminal.
+const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/looking/terminal.py");
+
+#[test]
+fn gdb_gets_the_terminal_and_the_launcher_gets_it_back() {
+    let mut command = Command::new("python3");
+    let line = "test $PMI_RANK = 1 || exec sleep 1000";
+    command.args([TERMINAL, env!("CARGO_BIN_EXE_pelago"), "run", "-n", "2", "--gdb=1", "sh", "-c", line]);
+    // In the foreground gdb can read, and stop the program by Ctrl-C; later Ctrl-C is for the launcher.
+    command.args(["--", "(gdb) ", "print 6 * 7", "$1 = 42", "run", "exited normally", "quit"]);
+    command.args(["FOREGROUND", "^C"]);
+    let ended = Started::new(command).end();
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
+    let told = "the job was ended by signal 2 (SIGINT) to the launcher";
+    assert!(ended.stdout.contains(told) && ended.stdout.ends_with("status 130\n"), "{}", ended.stdout);
 }
 
 #[test]
