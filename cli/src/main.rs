@@ -57,7 +57,7 @@ Examples:
 
 #[derive(Subcommand)]
 enum Command {
-    Run(run::Run),
+    Run(Box<run::Run>),
     #[command(hide = true)]
     Agent(agent::Agent),
     Ps(ps::Ps),

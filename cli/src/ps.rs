@@ -137,7 +137,11 @@ impl Ps {
 pub fn find(name: Option<&str>) -> anyhow::Result<JobRecord> {
     let mut found = jobs()?;
     let Some(name) = name else {
-        found.retain(|record| record.state(STATE_LIMIT) != JobState::Ended);
+        found.retain(|record| match record.state(STATE_LIMIT) {
+            JobState::Ended => false,
+            JobState::LauncherDied => !record.left().is_empty(),
+            _ => true,
+        });
         return match (found.pop(), &found[..]) {
             (Some(record), []) => Ok(record),
             (None, _) => bail!("no job of pelago run is running on this machine"),

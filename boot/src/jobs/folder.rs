@@ -18,10 +18,11 @@ const NAMES_MAX: u32 = 1000;
 pub(crate) fn folder(given: Option<&str>, is_wanted: bool) -> io::Result<Option<PathBuf>> {
     let user = rustix::process::geteuid().as_raw();
     let path = given.map_or_else(|| PathBuf::from(format!("/tmp/pelago-{user}")), PathBuf::from);
-    if is_wanted && let Err(error) = DirBuilder::new().mode(0o700).recursive(given.is_some()).create(&path) {
-        if error.kind() != io::ErrorKind::AlreadyExists {
-            return Err(error);
-        }
+    if is_wanted
+        && let Err(error) = DirBuilder::new().mode(0o700).recursive(given.is_some()).create(&path)
+        && error.kind() != io::ErrorKind::AlreadyExists
+    {
+        return Err(error);
     }
     let found = match fs::symlink_metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
