@@ -39,16 +39,16 @@ pub const APP: App =
 #[derive(Parser)]
 #[command(
     name = NAME,
-    bin_name = "pelago run -n N --bind perf",
+    bin_name = "pelago run -n N --bind app:perf",
     after_help = "\
         Examples:\n  \
-        pelago run -n 2 --bind perf rma                     latencies, bandwidths and the barrier\n  \
-        pelago run -n 4 perf barrier                        the barrier of four PEs\n  \
-        pelago run -n 4 perf contention                     four PEs add to one word\n  \
-        pelago run -n 4 perf am-senders                     three PEs send messages to one\n  \
-        pelago run -n 2 perf fabric --rows put,put-rate     puts alone, as a fabric has them\n  \
-        pelago run -n 4 perf coll --operations all-reduce   one collective operation, all sizes\n  \
-        pelago run -n 2 --bind perf pairs put --bytes 4096  put beside memcpy, eleven times"
+        pelago run -n 2 --bind app:perf rma                     latencies, bandwidths and the barrier\n  \
+        pelago run -n 4 app:perf barrier                        the barrier of four PEs\n  \
+        pelago run -n 4 app:perf contention                     four PEs add to one word\n  \
+        pelago run -n 4 app:perf am-senders                     three PEs send messages to one\n  \
+        pelago run -n 2 app:perf fabric --rows put,put-rate     puts alone, as a fabric has them\n  \
+        pelago run -n 4 app:perf coll --operations all-reduce   one collective operation, all sizes\n  \
+        pelago run -n 2 --bind app:perf pairs put --bytes 4096  put beside memcpy, eleven times"
 )]
 struct Args {
     #[command(subcommand)]

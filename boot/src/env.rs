@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::logging::LogFilter;
+
 mod parse;
 mod secure;
 
@@ -325,6 +327,12 @@ settings! {
     launch_agent: Option<String> = parse::text, "PELAGO_LAUNCH_AGENT", "", User,
         accepts "a command and its options with spaces between, such as ssh -p 2222",
         help "remote shell of `pelago run` in place of ssh; the host and a command follow it";
+    log: LogFilter = LogFilter::parse, "PELAGO_LOG", "off", User,
+        accepts "off, error, warn, info, debug or trace, and target=level with commas between",
+        help "decisions of the start on standard error; targets: job, nodes, memory, fabric, coll, launcher";
+    jobs_folder: Option<String> = parse::auto_text, "PELAGO_JOBS_FOLDER", "auto", User,
+        accepts "auto, or the path of a folder that only you can open",
+        help "where `pelago run` records its jobs for `pelago ps`; auto: /tmp/pelago-UID";
     test_body: Option<String> = parse::text, "PELAGO_TEST_BODY", "", Internal,
         accepts "the name of a test",
         help "set by tests of several processes: which body this process runs";

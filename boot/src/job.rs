@@ -267,10 +267,11 @@ impl Job {
         }
     }
 
-    /// Tells `pelago run` what the PEs of this process wait for, one line for each PE. Does not wait.
-    pub fn tell_waits(&self, text: &str) {
+    /// Tells `pelago run` what the PEs of this process wait for, a line for each PE or group of PEs, and how
+    /// long each PE has waited, in their order. Does not wait.
+    pub fn tell_waits(&self, text: &str, waited: &[Option<Duration>]) {
         if let (Launcher::Pelago, Means::Pmi { link, .. }) = (self.launcher, &self.means) {
-            link.tell_waits(text);
+            link.tell_waits(text, waited);
         }
     }
 

@@ -13,7 +13,9 @@ mod error;
 mod fuzzing;
 mod hosts;
 mod job;
+mod jobs;
 mod locality;
+mod logging;
 mod pmi;
 mod pmix;
 mod print;
@@ -29,15 +31,17 @@ pub use env::{
 pub use error::BootError;
 pub use hosts::{HostSlots, HostsError, hosts_of_file, hosts_of_list, hosts_of_slurm};
 pub use job::{Job, Launcher, Notifier};
+pub use jobs::{JobRecord, JobState, JobsError, LeftProcess, PeRow, PeState, jobs};
 pub use locality::{
     address_space_bytes, cores, cpus, machine_id, memory_available_bytes, memory_total_bytes, node_id,
     pid_space,
 };
+pub use logging::{LogFilter, start_log};
 pub use pmi::client::PmiError;
 pub use pmix::client::PmixError;
 pub use print::{print, tell};
 pub use process::{ProcessState, process_state};
 pub use spawn::{
-    AgentError, Captured, Cause, Failure, JobReport, JobSpec, LaunchError, Machines, Program, RemoteShell,
-    agent, launch, resolve,
+    AgentError, Captured, Cause, Failure, InputTo, JobReport, JobSpec, LaunchError, Machines, PES_OF_TOOL,
+    Program, RemoteShell, Tool, agent, launch, resolve,
 };

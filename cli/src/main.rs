@@ -5,6 +5,7 @@
 
 mod agent;
 mod app;
+mod attach;
 mod coll;
 #[cfg(test)]
 #[path = "../../boot/tests/common/fuzzing.rs"]
@@ -12,6 +13,7 @@ mod fuzzing;
 mod info;
 mod man;
 mod model;
+mod ps;
 mod record;
 mod run;
 mod sim;
@@ -43,6 +45,8 @@ Examples:
   pelago run -n 2 ft --class W       the NAS FT benchmark on two PEs
   pelago run -n 4 ./my-program       four PEs of a program of yours
   pelago run --hosts a:2,b:2 hello   two PEs on each of two hosts, started over ssh
+  pelago ps                          the running jobs; pelago ps JOB: what each PE waits for
+  pelago attach 2                    gdb on PE 2 of the running job
   mpiexec.hydra -n 4 pelago app ft   the same application under another launcher, or mpirun
   pelago sim -n 8 ft --variant all   the same over a simulated network, in virtual time
   pelago bench rma                   how fast put, get and barrier are here
@@ -54,9 +58,11 @@ Examples:
 
 #[derive(Subcommand)]
 enum Command {
-    Run(run::Run),
+    Run(Box<run::Run>),
     #[command(hide = true)]
     Agent(agent::Agent),
+    Ps(ps::Ps),
+    Attach(attach::Attach),
     App(app::App),
     Sim(sim::Sim),
     Bench(Bench),
@@ -76,6 +82,8 @@ fn main() -> ExitCode {
     let (name, outcome) = match cli.command {
         Command::Run(run) => ("run", run.execute()),
         Command::Agent(agent) => ("agent", agent.execute()),
+        Command::Ps(ps) => ("ps", ps.execute()),
+        Command::Attach(attach) => ("attach", attach.execute()),
         Command::App(app) => ("app", app.execute()),
         Command::Sim(sim) => ("sim", sim.execute()),
         Command::Bench(bench) => ("bench", bench.execute()),
@@ -98,6 +106,7 @@ fn main() -> ExitCode {
 /// Parses the command line. Every PE of a built-in application starts here, so `app` avoids the cost of the
 /// definitions of all other subcommands.
 fn parse(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let words = if words.get(1).is_some_and(|word| word == "run") { run::spelled(words) } else { words };
     if words.get(1..).is_some_and(|words| words == ["help", "settings"]) {
         return Ok(Cli { command: Command::Info(info::Info::settings()) });
     }
@@ -147,10 +156,14 @@ mod tests {
             "coll show broadcast -n 16 --algorithm chain",
             "model run --machine bluegene-p --op all-reduce --pes 64 --bytes 8",
             "model compare --machine hdr-fat-tree --op barrier --pes 4096 --json",
+            "run -np 4 --output-dir d --stdin all --gdb=2 app:ft",
+            "run -n2 --valgrind=-q --stdin 1 ./a",
             "tune -n 4 --quick",
             "run -n 4 --trace out.pftrace --stats=out.html ./program",
             "trace folder -o out.pftrace",
             "stats folder --html out.html --json",
+            "ps 4711 --stacks --json",
+            "attach 4711 2 --ex backtrace",
             "info --settings",
             "info --fabrics --json",
             "--help",

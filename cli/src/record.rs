@@ -209,7 +209,8 @@ fn write_timeline(folder: &Path, file: &Path) -> anyhow::Result<String> {
         return Ok(format!("timeline: {name}, {events} events, as a page{missing}"));
     }
     let events = perfetto::write(readers, file).with_context(|| format!("writing {name}"))?;
-    Ok(format!("timeline: {name}, {events} events; open it in Perfetto's user interface{missing}"))
+    let how = "open it in Perfetto's user interface";
+    Ok(format!("timeline: {name}, {events} events; {how}{missing}"))
 }
 
 /// Reads the statistics of a folder.

@@ -2,8 +2,10 @@
 
 mod hosts;
 mod programs;
+mod tools;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,10 +14,11 @@ use clap::{Args, CommandFactory};
 use pelago::coll::select::forced;
 use pelago::coll::tuning;
 use pelago_apps::nearest;
-use pelago_boot::{Cause, Failure, JobSpec, LaunchError, Program, Settings, launch, tell};
+use pelago_boot::{Cause, Failure, InputTo, JobSpec, LaunchError, Program, Settings, launch, tell};
 
 use self::hosts::Hosts;
 use self::programs::{parts, start_of};
+use self::tools::Tools;
 use crate::app;
 use crate::record::{Recording, Records};
 
@@ -39,7 +42,7 @@ const PES_PER_PROCESS: &str = "PELAGO_PES_PER_PROCESS";
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Run {
-    /// Number of PEs; each is a process without --pes-per-process
+    /// Number of PEs; each is a process without --pes-per-process. -np N and -n4 are the same
     #[arg(short, value_name = "N", value_parser = number_of_pes, allow_negative_numbers = true)]
     n: Option<usize>,
     /// PEs of each process, as threads; must divide the number of PEs (PELAGO_PES_PER_PROCESS)
@@ -53,6 +56,15 @@ pub struct Run {
     /// Put the number of the PE, or the numbers of all PEs of a process, before every line of output
     #[arg(long)]
     tag_output: bool,
+    /// Write the output of PE N to rank.N.out and rank.N.err in this folder, and nothing to the terminal
+    #[arg(long, value_name = "DIR", conflicts_with = "tag_output")]
+    output_dir: Option<PathBuf>,
+    /// The PEs that read standard input: `all` (each reads all of it), `none`, or the number of one
+    /// [default: 0]
+    #[arg(long, value_name = "WHICH", value_parser = input)]
+    stdin: Option<InputTo>,
+    #[command(flatten)]
+    tools: Tools,
     /// End the job after this many seconds [default: MPIEXEC_TIMEOUT, if it is set]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<Duration>,
@@ -64,8 +76,8 @@ pub struct Run {
     /// Separator of the programs of a job; with another separator, `:` is an ordinary argument
     #[arg(long, value_name = "WORD", default_value = ":")]
     separator: OsString,
-    /// A path, a name in PATH, or the name of a built-in application (see `pelago app`); and its arguments.
-    /// Further programs of the job follow, each as `: -n N PROGRAM ARGS`
+    /// A path, a name in PATH, or the name of a built-in application (see `pelago app`), which app:NAME
+    /// always means; and its arguments. Further programs of the job follow, each as `: -n N PROGRAM ARGS`
     #[arg(value_name = "PROGRAM ARGS", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
@@ -78,6 +90,14 @@ Examples:
   pelago run -n 4 --env PELAGO_HEAP_SIZE=2g ./mine
   pelago run -n 4 --stats ./mine                what it called, and where it waited
   pelago run -n 4 --trace mine.pftrace ./mine   a timeline for Perfetto's user interface
+  pelago run -n 2 app:perf barrier              the built-in application, though PATH has a perf
+  pelago run -n 4 --output-dir out ./mine       rank.0.out, rank.0.err and so on in the folder out
+  pelago run -n 4 --stdin all ./mine < data     every PE reads the file data as its standard input
+  pelago run -n 4 --gdb ./mine                  the call stacks of a PE that crashes
+  pelago run -n 4 --gdb=2 ./mine                PE 2 in gdb, at this terminal
+  pelago run -n 2 --valgrind --output-dir out ./mine
+  pelago run -n 2 --perf=-g ./mine              then: perf report -i rank.0.perf.data
+  pelago run -n 2 --env PELAGO_LOG=info ./mine  which fabric, nodes and memory it got
   pelago run -n 8 --timeout 60 ./mine           ended after a minute at the latest
   pelago run -n 8 --pes-per-process 4 ft        two processes with four PEs each, as threads; a program of
                                                 yours does it by pelago::run in place of World::init
@@ -113,6 +133,9 @@ impl Run {
         let machines = self.hosts.machines()?;
         let mut parts = parts(self.n, self.words, &self.separator)?.into_iter();
         let first = parts.next().context("no program was named")?;
+        self.tools.check_input(self.stdin.is_some())?;
+        let input = self.stdin.or(self.tools.debugged()?.map(InputTo::Pe)).unwrap_or_default();
+        let tool = self.tools.tool(self.output_dir.as_deref())?;
         let (program, args) = start_of(&first.words)?;
         let then = parts.map(|part| {
             let (program, args) = start_of(&part.words)?;
@@ -134,14 +157,62 @@ impl Run {
         forced(&of_pes(COLL).unwrap_or_default())?;
         tuning::load(of_pes(tuning::VARIABLE).filter(|path| !path.is_empty()).as_deref())?;
         let each = self.pes_per_process.map(|each| (PES_PER_PROCESS.to_owned(), each.to_string()));
+        let slow = self.tools.variables();
         let recording = self.records.begin(machines.is_some())?;
-        let env = self.env.into_iter().chain(each).map(|(key, value)| (key.into(), value.into()));
-        let env = env.chain(recording.settings()).collect();
+        let env = slow.into_iter().chain(self.env).chain(each);
+        let env = env.map(|(key, value)| (key.into(), value.into())).chain(recording.settings()).collect();
         let (bind, tag_output) = (self.bind, self.tag_output);
         let timeout = self.timeout.map_or_else(time_limit, |limit| Ok(Some(limit)))?;
-        let spec =
-            JobSpec { args, env, then, machines, bind, tag_output, timeout, ..JobSpec::new(n, program) };
+        let output_folder = self.output_dir;
+        let spec = JobSpec {
+            args,
+            env,
+            then,
+            machines,
+            bind,
+            tag_output,
+            output_folder,
+            input,
+            tool,
+            timeout,
+            ..JobSpec::new(n, program)
+        };
         Ok((spec, recording))
+    }
+}
+
+/// The command line with `-n 4` in the place of `-np 4`, which other launchers have, and of `-n4`: as an
+/// option alone, not among the arguments of the program.
+pub fn spelled(mut words: Vec<OsString>) -> Vec<OsString> {
+    let command = Run::augment_args(clap::Command::new("run"));
+    let takes_value = |word: &str| {
+        let is_it = |arg: &&clap::Arg| match word.strip_prefix("--") {
+            Some(long) => arg.get_long() == Some(long) && !arg.is_require_equals_set(),
+            None => arg.get_short().is_some_and(|short| word == format!("-{short}")),
+        };
+        command.get_opts().find(is_it).is_some_and(|arg| arg.get_action().takes_values())
+    };
+    let mut at = 2;
+    while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
+        if let Some(spelled) = number_spelled(word) {
+            at += 2;
+            words.splice(at - 2..at - 1, spelled);
+        } else {
+            at += if takes_value(word) { 2 } else { 1 };
+        }
+    }
+    words
+}
+
+/// The words for `-np` (the number follows), and for `-np4` and `-n4`.
+pub fn number_spelled(word: &str) -> Option<Vec<OsString>> {
+    let rest = word.strip_prefix("-n")?;
+    let digits = rest.strip_prefix('p').unwrap_or(rest);
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    match (is_number && !rest.is_empty(), digits) {
+        (false, _) => None,
+        (true, "") => Some(vec!["-n".into()]),
+        (true, digits) => Some(vec!["-n".into(), digits.into()]),
     }
 }
 
@@ -207,6 +278,14 @@ fn seconds(text: &str) -> Result<Duration, String> {
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "this is not a number of seconds above 0".to_owned())
 }
 
+fn input(text: &str) -> Result<InputTo, String> {
+    match text {
+        "all" => Ok(InputTo::All),
+        "none" => Ok(InputTo::None),
+        pe => pe.parse().map(InputTo::Pe).map_err(|_| "it is all, none, or the number of a PE".to_owned()),
+    }
+}
+
 fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
@@ -232,6 +311,33 @@ mod tests {
         for text in ["0", "-1", "nan", "inf", "1m", ""] {
             assert!(seconds(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn the_number_of_pes_may_be_spelled_as_elsewhere() {
+        let of = |line: &str| {
+            let words = spelled(line.split(' ').map(OsString::from).collect());
+            words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        };
+        for (line, spelled) in [
+            ("p run -np 4 ./a -np 2", "p run -n 4 ./a -np 2"),
+            ("p run --bind --timeout 3 -np 4 ./a", "p run --bind --timeout 3 -n 4 ./a"),
+            ("p run --env -np --gdb -np 4 ./a", "p run --env -np --gdb -n 4 ./a"),
+            ("p run -n 4 ./a -np", "p run -n 4 ./a -np"),
+            ("p run -np", "p run -n"),
+            ("p run -n4 ./a -n5", "p run -n 4 ./a -n5"),
+            ("p run --bind -np4 ./a", "p run --bind -n 4 ./a"),
+            ("p run -n4x ./a", "p run -n4x ./a"),
+        ] {
+            assert_eq!(of(line), spelled);
+        }
+    }
+
+    #[test]
+    fn readers_of_standard_input() {
+        assert_eq!((input("all"), input("none")), (Ok(InputTo::All), Ok(InputTo::None)));
+        assert_eq!(input("3"), Ok(InputTo::Pe(3)));
+        assert!(input("-1").is_err() && input("some").is_err());
     }
 
     #[test]

@@ -9,9 +9,10 @@
 use crate::Pe;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::panic_message::tell_panics;
-use crate::coll::select::preferences;
+use crate::coll::select::{Preferences, preferences};
 use crate::endpoint::HEAP_KEY;
 use crate::job::business_card::{BusinessCard, SHARE, Wishes};
+use crate::job::decisions;
 use crate::job::fabrics::{self, Fabric};
 use crate::job::membership::Membership;
 use crate::job::nodes::Placement;
@@ -70,14 +71,25 @@ impl PendingPe {
 /// Makes this process a member of the job that it was started in.
 pub fn process(settings: &Settings) -> Result<Membership> {
     // Before any other process waits for its PEs.
-    preferences(settings)?;
+    let preferences = preferences(settings)?;
     if matches!(settings.fabric, FabricKind::Auto | FabricKind::Provider("ofi")) {
         // Before a launcher's library starts threads.
         lighten_endpoints();
     }
     let job = Job::join(settings)?;
+    decisions::joined(&job, settings);
+    log::debug!(target: "coll", "algorithms by {}", describe(&preferences, settings));
     tell_panics(job.notifier());
     Ok(Membership { job: Arc::new(job), worlds: 0 })
+}
+
+/// How algorithms of collective operations are chosen, for the log.
+fn describe(preferences: &Preferences, settings: &Settings) -> String {
+    let forced =
+        preferences.forced.iter().map(|(operation, by)| format!(", {}={}", operation.name(), by.name));
+    let table = settings.coll_tuning.as_deref().map_or("the built-in rules", |path| path);
+    let order = if preferences.is_deterministic { ", in the order of PEs" } else { "" };
+    table.to_owned() + order + &forced.collect::<String>()
 }
 
 /// Joins the job that this process was started in, with one PE.
@@ -117,6 +129,7 @@ pub fn pending_pes(membership: Membership, settings: &Settings) -> Result<Vec<Pe
         // Only now is it known which interface an endpoint must be at, so there is another exchange. A fabric
         // that no PE needs is not opened: opening takes time, and its providers install signal handlers.
         fabrics = fabrics::open(&job, is_one_machine(&cards), secret_of(&job, &cards)?, settings);
+        decisions::opened(&fabrics);
         let card = with_fabrics(card, &fabrics);
         cards = exchange(&job, card, false, &|process| format!("{}-far", key(process)))?;
     }
@@ -141,6 +154,8 @@ pub fn pending_pes(membership: Membership, settings: &Settings) -> Result<Vec<Pe
         placement.net.iter_mut().try_for_each(|net| register_heap(net, &segment, slot + i))?;
     }
     tell_reach(&job, worlds, &mut placements)?;
+    decisions::nodes(&nodes, &here, segment.layout(), settings);
+    decisions::reach(&placements[0], &cards);
     Ok(placements.into_iter().enumerate().map(pending_pe).collect())
 }
 

@@ -286,11 +286,11 @@ mod tests {
     #[test]
     fn only_crowded_jobs_are_unbound() {
         let words = |pes, is_crowded| {
-            let command = run_of(Path::new("pelago"), pes, is_crowded, &["perf"]);
+            let command = run_of(Path::new("pelago"), pes, is_crowded, &["app:perf"]);
             command.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
         };
-        assert_eq!(words(2, false), "run --bind -n 2 perf");
-        assert_eq!(words(4, true), "run -n 4 perf");
+        assert_eq!(words(2, false), "run --bind -n 2 app:perf");
+        assert_eq!(words(4, true), "run -n 4 app:perf");
     }
 
     #[test]

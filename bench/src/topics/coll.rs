@@ -482,7 +482,7 @@ impl Compare {
             let is_crowded = pes > cores;
             let run = |side, operation: &str| {
                 let mut command = match theirs.iter().find(|(other, _)| *other == side) {
-                    None => peers::run_of(&pelago, pes, is_crowded, &["perf", "coll", "--copies"]),
+                    None => peers::run_of(&pelago, pes, is_crowded, &["app:perf", "coll", "--copies"]),
                     Some((_, program)) => peers::launcher(side, pes, is_crowded, program)?,
                 };
                 let printed = Printed::of(command.args(self.words(operation, is_crowded)))?;
@@ -514,7 +514,7 @@ impl Compare {
     /// Half a round trip of a flag of 8 bytes between PEs 0 and 1, the median over all rounds.
     fn one_way_ns(&self, pelago: &Path, pes: usize) -> Result<f64> {
         let rounds = self.rounds.to_string();
-        let words = ["perf", "pairs", "--count", &rounds, "barrier-one-way"];
+        let words = ["app:perf", "pairs", "--count", &rounds, "barrier-one-way"];
         let text = output_of(&mut peers::run_of(pelago, pes, false, &words))?;
         let lines: Vec<_> = text.lines().map(str::to_owned).collect();
         let pairs: Vec<_> = job::parse::<Pair>(&lines)?.iter().map(|pair| pair.yardstick_ns).collect();

@@ -264,10 +264,15 @@ impl Compare {
         {
             command.args(["--env", variable]);
         }
-        if let Some(places) = &self.netns {
-            command.args(["sh", "-c", ENTER, "sh"]).args(places).arg(pelago).arg("app");
+        match &self.netns {
+            Some(places) => {
+                command.args(["sh", "-c", ENTER, "sh"]).args(places).arg(pelago).args(["app", "perf"]);
+            }
+            None => {
+                command.arg("app:perf");
+            }
         }
-        command.args(["perf", "fabric"]);
+        command.arg("fabric");
         command
     }
 
@@ -386,7 +391,7 @@ mod tests {
     fn both_sides_are_started_alike() {
         let plain: Compare = args("fabric --provider shm --domain lo --bind --yield");
         let env = "--env PELAGO_ROUTE=net --env PELAGO_FABRIC=ofi --env PELAGO_OFI_PROVIDER=shm";
-        let expected = format!("p run -n 2 --bind {env} --env PELAGO_OFI_INTERFACE=lo perf fabric");
+        let expected = format!("p run -n 2 --bind {env} --env PELAGO_OFI_INTERFACE=lo app:perf fabric");
         assert_eq!(words(&plain.ours(Path::new("p"))), expected);
         assert_eq!(words(&plain.theirs(Path::new("b"))), "b --provider shm --bind --yield --domain lo");
         let apart: Compare = args("fabric --netns A,B");

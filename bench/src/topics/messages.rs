@@ -147,9 +147,12 @@ impl Compare {
         let is_crowded = pes > cores;
         let sides: Vec<Side> = [Side::Pelago].into_iter().chain(self.against.iter().copied()).collect();
         let run = |side, _: &str| match programs.iter().find(|(other, _)| *other == side) {
-            None => {
-                Printed::of(&mut peers::run_of(&pelago, pes, is_crowded, &["perf", "--silent", "messages"]))
-            }
+            None => Printed::of(&mut peers::run_of(
+                &pelago,
+                pes,
+                is_crowded,
+                &["app:perf", "--silent", "messages"],
+            )),
             Some((_, program)) => Printed::of(&mut peers::launcher(side, pes, is_crowded, program)?),
         };
         let figure_ns = |printed: &Printed| printed.figure_ns(pes, cores);

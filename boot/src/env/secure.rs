@@ -8,7 +8,8 @@
 use super::SettingError;
 
 /// The settings that name a file.
-const FILES: [&str; 3] = ["PELAGO_OFI_LIBRARY", "PELAGO_PMIX_LIBRARY", "PELAGO_COLL_TUNING"];
+const FILES: [&str; 4] =
+    ["PELAGO_OFI_LIBRARY", "PELAGO_PMIX_LIBRARY", "PELAGO_COLL_TUNING", "PELAGO_JOBS_FOLDER"];
 
 /// Variables by which libfabric and PMIx choose files to load, even in secure execution.
 const FOREIGN_FILES: [&str; 8] = [
@@ -65,7 +66,7 @@ mod tests {
         let files = settings_table().iter().filter(|row| names_file(row.accepts)).map(|row| row.name);
         assert_eq!(
             files.collect::<Vec<_>>(),
-            ["PELAGO_OFI_LIBRARY", "PELAGO_COLL_TUNING", "PELAGO_PMIX_LIBRARY"]
+            ["PELAGO_OFI_LIBRARY", "PELAGO_COLL_TUNING", "PELAGO_PMIX_LIBRARY", "PELAGO_JOBS_FOLDER"]
         );
         assert!(FILES.iter().all(|file| settings_table().iter().any(|row| row.name == *file)));
     }

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use super::value::{head, hex, part_key, split, unhex};
 use super::wire::{Lines, Message};
-use super::{MAPPING_KEY, MISSED, OURS, REPORT, REPORTS, mapping};
+use super::{MAPPING_KEY, MISSED, OURS, REPORT, REPORTS, WAITED, mapping};
 
 /// The longest text of a `note` or an `abort`, in bytes.
 const TEXT_MAX_BYTES: usize = 1024;
@@ -85,9 +85,15 @@ impl Link {
         let _ = self.write(&message, "room for a note", Duration::ZERO);
     }
 
-    /// Tells the launcher what the PEs of this process wait for, unless the socket has no room for the line.
-    pub(crate) fn tell_waits(&self, text: &str) {
+    /// Tells the launcher what the PEs of this process wait for, and how long each of them has waited, unless
+    /// the socket has no room for the line.
+    pub(crate) fn tell_waits(&self, text: &str, waited: &[Option<Duration>]) {
+        let millis =
+            |waited: &Option<Duration>| waited.map_or_else(String::new, |it| it.as_millis().to_string());
+        let waited = waited.iter().map(millis).collect::<Vec<_>>().join(",");
         let message = Message::new("waits").with("text", text_hex(text, WAITS_MAX_BYTES));
+        // Of very many PEs only the text fits into the line.
+        let message = if waited.len() <= WAITS_MAX_BYTES { message.with(WAITED, waited) } else { message };
         let _ = self.write(&message, "room for a line", Duration::ZERO);
     }
 
@@ -291,7 +297,7 @@ impl Client {
         let line = loop {
             match self.lines.pop() {
                 // The PE waits for the launcher, which knows what it waits for.
-                Some(line) if is_question(&line) => self.link.tell_waits(""),
+                Some(line) if is_question(&line) => self.link.tell_waits("", &[]),
                 Some(line) => break line,
                 None => self.read(request, awaited, deadline)?,
             }
@@ -486,7 +492,7 @@ mod tests {
             assert_eq!(lines.next().unwrap(), "cmd=barrier_in");
             (&ours).write_all(b"cmd=report\n").unwrap();
             let told = lines.next().unwrap();
-            assert_eq!(told, "cmd=waits text=");
+            assert_eq!(told, "cmd=waits text= waited=");
             (&ours).write_all(b"cmd=barrier_out rc=0\ncmd=report\n").unwrap();
             lines.next()
         });

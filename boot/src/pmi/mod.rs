@@ -29,5 +29,9 @@ pub(crate) const REPORTS: &str = "reports";
 /// The command of that question, which the server may send at any time; the process replies with `waits`.
 pub(crate) const REPORT: &str = "report";
 
+/// With this field of `waits`, a process reports how many milliseconds each of its PEs has waited: numbers
+/// with commas between, nothing for a PE that does not wait.
+pub(crate) const WAITED: &str = "waited";
+
 /// The key under which a launcher publishes the node of each process.
 pub(crate) const MAPPING_KEY: &str = "PMI_process_mapping";

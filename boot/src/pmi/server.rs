@@ -6,10 +6,11 @@
 //! between `init` and `finalize` is in the job; `init` is the first request.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use super::value::unhex;
 use super::wire::Message;
-use super::{MAPPING_KEY, MISSED, OURS, REPORTS, mapping};
+use super::{MAPPING_KEY, MISSED, OURS, REPORTS, WAITED, mapping};
 
 /// The name of the one key-value space of a job.
 const KVS_NAME: &str = "pelago";
@@ -32,9 +33,26 @@ pub(crate) enum Event {
     /// The process replies when it is asked what its PEs wait for.
     Hears,
     /// The waits of the PEs of the process, one line for each PE.
-    Waits(String),
+    Waits(Waits),
     /// A PE may not send this line.
     Broken,
+}
+
+/// The report of a process about the waits of its PEs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waits {
+    /// One line for each group of PEs that do the same.
+    pub(crate) text: String,
+    /// For how long each PE has waited.
+    pub(crate) waited: Vec<Option<Duration>>,
+}
+
+impl Waits {
+    fn of(request: &Message) -> Self {
+        let millis = |text: &str| text.parse().ok().map(Duration::from_millis);
+        let waited = request.get(WAITED).unwrap_or_default().split(',').map(millis).collect();
+        Self { text: text_of(request, "text").unwrap_or_default(), waited }
+    }
 }
 
 /// The state of a PE.
@@ -122,7 +140,7 @@ impl Server {
             }
             "note" => return Event::Note(text_of(&request, "text").unwrap_or_default()),
             "hears" => return Event::Hears,
-            "waits" => return Event::Waits(text_of(&request, "text").unwrap_or_default()),
+            "waits" => return Event::Waits(Waits::of(&request)),
             "abort" => {
                 let status =
                     request.number("exitcode").and_then(|code| i32::try_from(code).ok()).unwrap_or(1);
@@ -289,7 +307,10 @@ mod tests {
         let mut server = joined(1);
         assert_eq!(event(&mut server, 0, "cmd=note text=6e6f20c3a9"), Event::Note("no é".to_owned()));
         assert_eq!(event(&mut server, 0, "cmd=hears"), Event::Hears);
-        assert_eq!(event(&mut server, 0, "cmd=waits text=61"), Event::Waits("a".to_owned()));
+        let waits = |waited| Event::Waits(Waits { text: "a".to_owned(), waited });
+        assert_eq!(event(&mut server, 0, "cmd=waits text=61"), waits(vec![None]));
+        let waited = vec![Some(Duration::from_millis(1500)), None, Some(Duration::ZERO)];
+        assert_eq!(event(&mut server, 0, "cmd=waits text=61 waited=1500,,0"), waits(waited));
         let mut abort = |line: &str, status, pe, message: Option<&str>| {
             let message = message.map(str::to_owned);
             assert_eq!(event(&mut server, 0, line), Event::Abort { status, pe, message }, "{line}");

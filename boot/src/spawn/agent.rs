@@ -7,7 +7,7 @@
 //! and reads no environment variables; only the programs that it starts do.
 
 use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -21,9 +21,10 @@ use thiserror::Error;
 use super::check::{NoRoom, descriptors, make_room, resolve_in};
 use super::frame::{Frame, Frames, Garbage, PAYLOAD_MAX_BYTES, SendQueue, Start, WINDOW_BYTES, Which};
 use super::poller::{Poller, Source};
-use super::process::{End, Process, Ready, Starter};
+use super::process::{End, Output, Process, Ready, Starter};
 use super::signals::{ASKING, Signals};
 use super::start_reason;
+use super::tool::ReadyTool;
 use crate::locality::cpus;
 use crate::process::process_state;
 
@@ -294,7 +295,8 @@ impl Agent {
         };
         for (index, program) in start.program_of.iter().enumerate() {
             let (process, program) = (self.first + index, *program as usize);
-            match self.start_one(&starter, process, program) {
+            let reads = start.readers.contains(&(process as u32));
+            match self.start_one(&starter, process, program, reads) {
                 Ok(held) => {
                     self.queue.send(&Frame::Started(process, held.process.pid()));
                     self.held.push(held);
@@ -344,20 +346,22 @@ impl Agent {
             let name = if it.program.as_os_str().is_empty() { file.clone() } else { it.program.clone() };
             Ok(Ready { file, name: name.into(), args: it.args.clone(), env })
         });
+        let tool = tool_of(start, &std::env::var_os("PATH").unwrap_or_default())?;
         Ok(Starter {
             programs: programs.collect::<Result<_, String>>()?,
             size: start.size as usize,
             here: self.first..self.first + here,
             pes_per_process: start.pes_per_process as usize,
             without,
-            pipes: true,
+            output: Output::Pipes,
+            tool,
             mask: self.signals.mask_before(),
             cpus: if start.binds { cpus() } else { Vec::new() },
         })
     }
 
-    fn start_one(&self, starter: &Starter, process: usize, program: usize) -> io::Result<Held> {
-        let (input, stdin) = if process == 0 {
+    fn start_one(&self, starter: &Starter, process: usize, program: usize, reads: bool) -> io::Result<Held> {
+        let (input, stdin) = if reads {
             let (reader, pipe) = io::pipe()?;
             ioctl_fionbio(&pipe, true)?;
             let feed = Feed { pipe, waiting: VecDeque::new(), is_at_end: false, is_watched: false };
@@ -389,7 +393,7 @@ impl Agent {
             Source::Pmi(process) => self.listen(process),
             Source::Stdout(process) => self.pass(process, Which::Stdout),
             Source::Stderr(process) => self.pass(process, Which::Stderr),
-            Source::Room => self.feed(0),
+            Source::Room(process) => self.feed(process),
             Source::Exit(process) => self.exit(process),
             _ => {}
         }
@@ -489,7 +493,7 @@ impl Agent {
         let wants = !is_closed && !feed.waiting.is_empty();
         if feed.is_watched && !wants {
             poller.remove(&feed.pipe);
-        } else if wants && !feed.is_watched && poller.add_room(Source::Room, &feed.pipe).is_err() {
+        } else if wants && !feed.is_watched && poller.add_room(Source::Room(process), &feed.pipe).is_err() {
             held.stdin = None;
             return;
         }
@@ -516,6 +520,23 @@ impl Agent {
             End::Signal(signal) => Frame::Killed(process, signal),
         });
     }
+}
+
+/// The tool of the processes of this host; its folder is created.
+fn tool_of(start: &Start, path: &OsStr) -> Result<Option<ReadyTool>, String> {
+    // As for the programs: the variables of the job come after those of the launcher.
+    let mut all = start.env.iter().chain(start.programs.iter().flat_map(|program| &program.env)).rev();
+    let given = all.find(|(key, _)| key == "PATH").map(|(_, value)| value.as_os_str());
+    let Some((name, args)) = start.tool.words.split_first() else { return Ok(None) };
+    let found = resolve_in(name.as_ref(), given.unwrap_or(path));
+    let file = found.map_err(|error| format!("{error}; install it on all hosts"))?;
+    let folder = &start.tool.folder;
+    if !folder.as_os_str().is_empty() {
+        let failed = |error| format!("the folder {} cannot be created there: {error}", folder.display());
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let only = start.tool.only.checked_sub(1).map(|process| process as usize);
+    Ok(Some(ReadyTool { file, args: args.to_vec(), only, has_terminal: false }))
 }
 
 const _: () = assert!(READS * 4096 <= QUEUE_MAX_BYTES && PAYLOAD_MAX_BYTES >= 16 << 10);

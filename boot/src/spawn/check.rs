@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::{JobSpec, LaunchError};
+use super::{InputTo, JobSpec, LaunchError};
 
 /// More PEs than this on one machine are refused as a typing error.
 const PES_MAX: usize = 4096;
@@ -83,7 +83,7 @@ pub(super) fn limits(spec: &JobSpec, pes_per_process: usize) -> Result<(), Launc
     {
         return too_many(format!("you may have {limit} processes (ulimit -u)"));
     }
-    let has_pipes = spec.capture || spec.tag_output;
+    let has_pipes = spec.capture || spec.tag_output || spec.input == InputTo::All;
     let wanted = if is_here { descriptors(n / pes_per_process, has_pipes) } else { descriptors(hosts, true) };
     make_room(wanted).map_err(|error| match error {
         NoRoom::Limit(limit) => LaunchError::TooManyPes {

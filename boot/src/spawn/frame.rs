@@ -101,6 +101,19 @@ pub(super) struct Start {
     /// The variables of the launcher.
     pub(super) env: Vec<(OsString, OsString)>,
     pub(super) programs: Vec<StartProgram>,
+    /// The processes of this host that get input from the launcher.
+    pub(super) readers: Vec<u32>,
+    pub(super) tool: StartTool,
+}
+
+/// The tool that processes run under; without words there is none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct StartTool {
+    pub(super) words: Vec<OsString>,
+    /// The process that alone runs under it, plus 1; 0: all do.
+    pub(super) only: u32,
+    /// The folder to create; empty: none.
+    pub(super) folder: PathBuf,
 }
 
 /// A program of the job.
@@ -355,6 +368,10 @@ impl Start {
             list(bytes, &program.args, |bytes, arg| text(bytes, arg));
             list(bytes, &program.env, pair);
         });
+        list(&mut bytes, &self.readers, |bytes, process| number(bytes, *process));
+        list(&mut bytes, &self.tool.words, |bytes, word| text(bytes, word));
+        number(&mut bytes, self.tool.only);
+        text(&mut bytes, self.tool.folder.as_os_str());
         bytes
     }
 
@@ -373,6 +390,12 @@ impl Start {
                 let (program, args) = (input.text()?.into(), input.list(Unpacker::text)?);
                 Some(StartProgram { program, args, env: input.list(Unpacker::pair)? })
             })?,
+            readers: input.list(Unpacker::number)?,
+            tool: StartTool {
+                words: input.list(Unpacker::text)?,
+                only: input.number()?,
+                folder: input.text()?.into(),
+            },
         };
         let (first, here) = (start.first as usize, start.program_of.len());
         let makes_sense = (1..=4096).contains(&start.pes_per_process)
@@ -459,6 +482,8 @@ mod tests {
             directory: odd(b"/d\xff").into(),
             env: vec![("PATH".into(), "/bin".into()), ("EMPTY".into(), "".into())],
             programs: vec![program, StartProgram::default()],
+            readers: vec![2, 4],
+            tool: StartTool { words: vec!["gdb".into(), "".into()], only: 5, folder: "a b".into() },
         };
         vec![
             Frame::Start(Box::new(start)),

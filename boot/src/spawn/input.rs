@@ -1,10 +1,11 @@
-//! Input that the launcher reads for PE 0: from a terminal, or, if PE 0 is on another host, from any standard
-//! input.
+//! Input that the launcher reads for processes: from a terminal, for several processes, or, for processes of
+//! other hosts, from any standard input.
 //!
-//! Each PE is a process group of its own, so to the terminal all of them are in the background and none may
-//! read from it; the launcher, in the foreground, reads for PE 0. (Standard input that is no terminal is
-//! inherited by a PE 0 of this machine, and needs none of this.) Invariant: while PE 0 does not read, the
-//! launcher reads no more than a pipe holds, so no input is lost.
+//! Each process is a process group of its own, so to the terminal all of them are in the background and none
+//! may read from it; the launcher, in the foreground, reads for them. (Standard input that is no terminal is
+//! inherited by the one process of this machine that reads it, and needs none of this.) Invariant: while one
+//! of the processes does not read, the launcher reads no more than a pipe holds, so no input is lost, and
+//! every process gets all of it.
 
 use std::io::{self, PipeReader, PipeWriter, Stdin, Write};
 
@@ -13,117 +14,177 @@ use rustix::io::Errno;
 use super::frame::{Frame, SendQueue, WINDOW_BYTES};
 use super::poller::{Poller, Source};
 
-/// The connection of standard input to PE 0.
+/// The connection of standard input to the processes that read it.
 pub(super) struct Input {
     source: Stdin,
     /// Whether epoll can watch standard input; it cannot watch regular files, which are always readable.
     is_watchable: bool,
-    sink: Sink,
+    is_watched: bool,
+    sinks: Vec<Sink>,
 }
 
-enum Sink {
+/// A process that reads.
+struct Sink {
+    process: usize,
+    way: Way,
+}
+
+enum Way {
     Pipe {
         pipe: PipeWriter,
         waiting: Vec<u8>,
     },
-    /// The frame queue of the first host, and the number of bytes that its agent has room for.
+    /// The frame queue of the host of the process, and the number of bytes that its agent has room for.
     Agent {
         queue: SendQueue,
         room_bytes: usize,
     },
 }
 
+impl Sink {
+    /// The number of bytes that it can take.
+    fn room_bytes(&self) -> usize {
+        match &self.way {
+            Way::Pipe { waiting, .. } if waiting.is_empty() => usize::MAX,
+            Way::Pipe { .. } => 0,
+            Way::Agent { room_bytes, .. } => *room_bytes,
+        }
+    }
+}
+
 impl Input {
-    /// Connects the terminal to a pipe; returns the connection and the end that PE 0 reads.
-    pub(super) fn open(poller: &Poller) -> io::Result<(Self, PipeReader)> {
-        let (reader, pipe) = io::pipe()?;
-        rustix::io::ioctl_fionbio(&pipe, true)?;
-        let source = io::stdin();
-        poller.add(Source::Input, &source)?;
-        let sink = Sink::Pipe { pipe, waiting: Vec::new() };
-        Ok((Self { source, is_watchable: true, sink }, reader))
+    /// Standard input, with no reader yet.
+    pub(super) fn new() -> Self {
+        Self { source: io::stdin(), is_watchable: true, is_watched: false, sinks: Vec::new() }
     }
 
-    /// Connects standard input to the agent of the host of PE 0; `None` if all of it has been sent.
-    pub(super) fn to_agent(queue: &SendQueue, poller: &Poller) -> Option<Self> {
-        let source = io::stdin();
-        let is_watchable = poller.add(Source::Input, &source).is_ok();
-        let sink = Sink::Agent { queue: queue.clone(), room_bytes: WINDOW_BYTES };
-        let mut input = Self { source, is_watchable, sink };
-        (is_watchable || input.read(poller)).then_some(input)
+    /// Connects a process of this machine; returns the end of the pipe that it reads.
+    pub(super) fn add_pipe(&mut self, process: usize) -> io::Result<PipeReader> {
+        let (reader, pipe) = io::pipe()?;
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        self.sinks.push(Sink { process, way: Way::Pipe { pipe, waiting: Vec::new() } });
+        Ok(reader)
+    }
+
+    /// Connects a process of another host.
+    pub(super) fn add_agent(&mut self, process: usize, queue: &SendQueue) {
+        let way = Way::Agent { queue: queue.clone(), room_bytes: WINDOW_BYTES };
+        self.sinks.push(Sink { process, way });
+    }
+
+    /// Begins to read, when all readers are connected; false if nothing is left to read.
+    pub(super) fn start(&mut self, poller: &Poller) -> bool {
+        self.is_watchable = poller.add(Source::Input, &self.source).is_ok();
+        self.is_watched = self.is_watchable;
+        self.go_on(poller)
     }
 
     /// Reads from standard input; false at its end.
     pub(super) fn read(&mut self, poller: &Poller) -> bool {
-        let mut bytes = [0_u8; 4096];
+        self.pass(poller) && self.go_on(poller)
+    }
+
+    /// Reads, or waits for standard input, if all readers have room; false at the end.
+    fn go_on(&mut self, poller: &Poller) -> bool {
         loop {
-            let most = match &self.sink {
-                Sink::Pipe { .. } => bytes.len(),
-                Sink::Agent { room_bytes: 0, .. } => return true,
-                Sink::Agent { room_bytes, .. } => bytes.len().min(*room_bytes),
-            };
-            let count = match rustix::io::read(&self.source, &mut bytes[..most]) {
-                Ok(0) => return self.close(poller),
-                Ok(count) => count,
-                Err(Errno::INTR | Errno::AGAIN) => return true,
-                // The launcher was sent to the background, or the terminal is gone.
-                Err(_) => return self.close(poller),
-            };
-            match &mut self.sink {
-                Sink::Pipe { pipe, waiting } => {
-                    waiting.extend_from_slice(&bytes[..count]);
+            if self.sinks.is_empty() {
+                return self.close(poller);
+            }
+            let is_full = self.sinks.iter().any(|sink| sink.room_bytes() == 0);
+            if is_full || self.is_watchable {
+                if is_full && self.is_watched {
                     poller.remove(&self.source);
-                    return poller.add_room(Source::Room, pipe).is_ok();
+                    self.is_watched = false;
+                } else if !is_full && !self.is_watched {
+                    self.is_watched = true;
+                    return poller.add(Source::Input, &self.source).is_ok() || self.close(poller);
                 }
-                Sink::Agent { queue, room_bytes } => {
-                    *room_bytes -= count;
-                    queue.send(&Frame::Input(0, bytes[..count].to_vec()));
-                    if *room_bytes == 0 {
-                        poller.remove(&self.source);
-                    }
-                    if self.is_watchable {
-                        return true;
-                    }
-                }
+                return true;
+            }
+            if !self.pass(poller) {
+                return false;
             }
         }
     }
 
-    /// Writes the data to PE 0; false if PE 0 reads no more.
-    pub(super) fn write(&mut self, poller: &Poller) -> bool {
-        let Sink::Pipe { pipe, waiting } = &mut self.sink else { return true };
-        match pipe.write(waiting) {
-            Ok(count) => drop(waiting.drain(..count)),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return self.close(poller),
-        }
-        if !waiting.is_empty() {
+    /// Reads once, and passes the bytes to all readers; false at the end.
+    fn pass(&mut self, poller: &Poller) -> bool {
+        let mut bytes = [0_u8; 4096];
+        let room = self.sinks.iter().map(Sink::room_bytes).min().unwrap_or(0);
+        let most = room.min(bytes.len());
+        if most == 0 {
             return true;
         }
-        poller.remove(&*pipe);
-        poller.add(Source::Input, &self.source).is_ok()
+        let count = match rustix::io::read(&self.source, &mut bytes[..most]) {
+            Ok(0) => return self.close(poller),
+            Ok(count) => count,
+            Err(Errno::INTR | Errno::AGAIN) => return true,
+            // The launcher was sent to the background, or the terminal is gone.
+            Err(_) => return self.close(poller),
+        };
+        self.sinks.retain_mut(|sink| match &mut sink.way {
+            Way::Pipe { pipe, waiting } => {
+                waiting.extend_from_slice(&bytes[..count]);
+                poller.add_room(Source::Room(sink.process), pipe).is_ok()
+            }
+            Way::Agent { queue, room_bytes } => {
+                *room_bytes -= count;
+                queue.send(&Frame::Input(sink.process, bytes[..count].to_vec()));
+                true
+            }
+        });
+        true
     }
 
-    /// Handles the agent's message that it has room for more; false at the end of the input, or if the agent
-    /// claims too much room.
-    pub(super) fn make_room(&mut self, count: usize, poller: &Poller) -> bool {
-        let Sink::Agent { room_bytes, .. } = &mut self.sink else { return true };
-        let was_full = *room_bytes == 0;
-        *room_bytes = (*room_bytes + count).min(WINDOW_BYTES);
-        if !self.is_watchable {
-            return self.read(poller);
+    /// Writes the data to a process of this machine; false if nobody reads any more.
+    pub(super) fn write(&mut self, process: usize, poller: &Poller) -> bool {
+        let Some(at) = self.sinks.iter().position(|sink| sink.process == process) else { return true };
+        let Way::Pipe { pipe, waiting } = &mut self.sinks[at].way else { return true };
+        let is_open = match pipe.write(waiting) {
+            Ok(count) => {
+                waiting.drain(..count);
+                true
+            }
+            Err(error) => matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
+        };
+        if !is_open || waiting.is_empty() {
+            poller.remove(&*pipe);
         }
-        !was_full || *room_bytes == 0 || poller.add(Source::Input, &self.source).is_ok()
+        if !is_open {
+            self.sinks.remove(at);
+        }
+        self.go_on(poller)
     }
 
-    /// Closes the connection: PE 0 reads no more.
-    pub(super) fn close(&mut self, poller: &Poller) -> bool {
-        poller.remove(&self.source);
-        match &self.sink {
-            Sink::Pipe { pipe, .. } => poller.remove(pipe),
-            Sink::Agent { queue, .. } => queue.send(&Frame::Input(0, Vec::new())),
+    /// Handles the message of an agent that it has room for more input of a process; false at the end.
+    pub(super) fn make_room(&mut self, process: usize, count: usize, poller: &Poller) -> bool {
+        for sink in self.sinks.iter_mut().filter(|sink| sink.process == process) {
+            if let Way::Agent { room_bytes, .. } = &mut sink.way {
+                *room_bytes = (*room_bytes + count).min(WINDOW_BYTES);
+            }
         }
+        self.go_on(poller)
+    }
+
+    /// Handles the message of an agent that a process reads no more; false if no other process does.
+    pub(super) fn leave(&mut self, process: usize, poller: &Poller) -> bool {
+        self.sinks.retain(|sink| sink.process != process);
+        self.go_on(poller)
+    }
+
+    /// Closes the connection: nothing is left to read, or nobody reads.
+    fn close(&mut self, poller: &Poller) -> bool {
+        if self.is_watched {
+            poller.remove(&self.source);
+            self.is_watched = false;
+        }
+        for sink in &self.sinks {
+            match &sink.way {
+                Way::Pipe { pipe, .. } => poller.remove(pipe),
+                Way::Agent { queue, .. } => queue.send(&Frame::Input(sink.process, Vec::new())),
+            }
+        }
+        self.sinks.clear();
         false
     }
 }

@@ -10,6 +10,7 @@
 mod agent;
 mod check;
 mod child;
+mod door;
 mod frame;
 mod host;
 mod input;
@@ -22,6 +23,7 @@ mod process;
 mod report;
 mod signals;
 mod supervise;
+mod tool;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -35,6 +37,7 @@ use crate::hosts::HostSlots;
 pub use agent::{AgentError, agent};
 pub use check::resolve;
 pub use report::{Captured, Cause, Failure, JobReport};
+pub use tool::{InputTo, PES_OF_TOOL, Tool};
 
 /// The description of a job: the programs to start, and how.
 #[derive(Clone, Debug)]
@@ -59,6 +62,13 @@ pub struct JobSpec {
     /// Puts `[PE] `, or `[first PE-last PE] `, before every line that a process writes, and forwards whole
     /// lines only.
     pub tag_output: bool,
+    /// Writes the output of each process to `rank.N.out` and `rank.N.err` in this folder, which is created if
+    /// there is none, where N are its PEs (`3`, or `4-7`). It takes precedence over `tag_output`.
+    pub output_folder: Option<PathBuf>,
+    /// The processes that read standard input.
+    pub input: InputTo,
+    /// A program that processes run under.
+    pub tool: Option<Tool>,
     /// Ends the job after this time.
     pub timeout: Option<Duration>,
     /// Captures the output of the PEs for the report, instead of forwarding it; takes precedence over
@@ -79,6 +89,9 @@ impl JobSpec {
             env,
             bind: false,
             tag_output: false,
+            output_folder: None,
+            input: InputTo::default(),
+            tool: None,
             timeout: None,
             capture: false,
         }
@@ -212,6 +225,36 @@ pub enum LaunchError {
         /// The error of the system.
         reason: std::io::Error,
     },
+    /// A tool that processes are to run under is not there.
+    #[error("{tool} is not in PATH; install it, such as by `apt install {tool}` or `dnf install {tool}`")]
+    NoTool {
+        /// The tool.
+        tool: String,
+    },
+    /// An option names a PE that the job does not have.
+    #[error("there is no PE {pe} among the {n} PEs of the job, for {what}")]
+    NoSuchPe {
+        /// The PE.
+        pe: usize,
+        /// The number of PEs of the job.
+        n: usize,
+        /// The option that names the PE.
+        what: &'static str,
+    },
+    /// A tool cannot have a terminal on another host.
+    #[error(
+        "a debugger with a terminal runs on this machine only; start the job without --hosts, or use `pelago \
+         attach` on the host"
+    )]
+    TerminalElsewhere,
+    /// The folder for the output cannot be used.
+    #[error("the folder {} for the output: {reason}; name another one by --output-dir", folder.display())]
+    OutputFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// The error of the system.
+        reason: std::io::Error,
+    },
     /// A setting for the PEs is not valid.
     #[error(transparent)]
     Setting(#[from] SettingError),
@@ -268,6 +311,11 @@ fn start_reason(reason: &std::io::Error) -> String {
 pub fn launch(spec: &JobSpec) -> Result<JobReport, LaunchError> {
     let settings = Settings::from_os_pairs(std::env::vars_os().chain(spec.env.iter().cloned()));
     let plan = plan::Plan::new(spec, settings?)?;
+    crate::logging::start_log(&plan.settings.log, format!("pelago run, pid {}", std::process::id()));
+    log::info!(target: "launcher", "starting {} PEs: {}", plan.n_pes(), plan.command_lines().join(" : "));
+    for (host, processes) in &plan.hosts {
+        log::info!(target: "launcher", "host {host} gets the processes {processes:?}");
+    }
     // In a job on several hosts, a launcher that is stopped notifies the agents.
     let signals = signals::Signals::block(spec.machines.is_some());
     let signals = signals.map_err(LaunchError::system("blocking signals"))?;

@@ -5,8 +5,10 @@
 //! pipe, and the process blocks on it. A line that is longer than 64 KiB is split.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, PipeReader, Read};
+use std::fs::File;
+use std::io::{ErrorKind, PipeReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::frame::{Frame, SendQueue, WINDOW_BYTES, Which};
@@ -28,6 +30,8 @@ pub(super) enum Target {
     Report,
     /// On a stream of the launcher.
     Outlet(Outlet),
+    /// In a file of its own.
+    File,
 }
 
 /// The result of reading from a stream.
@@ -59,6 +63,9 @@ pub(super) struct Stream {
     /// The tag before each line, if whole lines are passed on.
     tag: Option<String>,
     held: Vec<u8>,
+    /// The file that it goes to, and why that has failed.
+    file: Option<(PathBuf, File)>,
+    failure: Option<std::io::Error>,
     /// The number of bytes that are still to be read, if it is known.
     left_bytes: Option<u64>,
     /// Whether the stream waits for room in the writer.
@@ -116,7 +123,7 @@ impl Outlets {
     /// The writer for a target.
     pub(super) fn of(&self, target: Target) -> Option<&Writer> {
         match target {
-            Target::Report => None,
+            Target::Report | Target::File => None,
             Target::Outlet(Outlet::Stdout) => self.stdout.as_ref(),
             Target::Outlet(Outlet::Stderr) => self.stderr.as_ref(),
         }
@@ -192,7 +199,22 @@ impl Stream {
 
     fn new(supply: Supply, target: Target, tagged: Option<&Pes>) -> Self {
         let (tag, held) = (tagged.map(|pes| format!("[{}] ", pes.numbers())), Vec::new());
-        Self { supply, target, tag, held, left_bytes: None, is_paused: false }
+        Self { supply, target, tag, held, file: None, failure: None, left_bytes: None, is_paused: false }
+    }
+
+    /// Lets the stream go to a new file.
+    ///
+    /// # Errors
+    /// If the file cannot be created.
+    pub(super) fn into_file(self, path: PathBuf) -> std::io::Result<Self> {
+        let file = File::create(&path)?;
+        Ok(Self { target: Target::File, file: Some((path, file)), ..self })
+    }
+
+    /// The file that cannot be written, and the reason.
+    pub(super) fn take_failure(&mut self) -> Option<(PathBuf, std::io::Error)> {
+        let failure = self.failure.take()?;
+        Some((self.file.take()?.0, failure))
     }
 
     /// The pipe that the stream is read from, if there is one.
@@ -224,7 +246,7 @@ impl Stream {
     pub(super) fn read(&mut self, writer: Option<&Writer>) -> Reading {
         let mut bytes = [0_u8; 16 << 10];
         for _ in 0..READS {
-            if writer.is_some_and(|writer| writer.failure().is_some()) {
+            if self.failure.is_some() || writer.is_some_and(|writer| writer.failure().is_some()) {
                 return Reading::Ended;
             }
             if writer.is_some_and(Writer::is_full) {
@@ -268,6 +290,9 @@ impl Stream {
 
     /// Forwards complete lines, and the incomplete one too if it is the `last`.
     fn pass_on(&mut self, writer: Option<&Writer>, last: bool) {
+        if let Some((_, file)) = &mut self.file {
+            self.failure = file.write_all(&std::mem::take(&mut self.held)).err();
+        }
         match (writer, &self.tag) {
             (Some(writer), Some(tag)) => writer.push(&take_lines(&mut self.held, tag, last)),
             (Some(writer), None) => writer.push(&std::mem::take(&mut self.held)),
@@ -294,8 +319,6 @@ fn take_lines(held: &mut Vec<u8>, tag: &str, last: bool) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     fn taken(held: &str, last: bool) -> (String, String) {

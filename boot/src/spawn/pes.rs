@@ -1,7 +1,7 @@
 //! The PEs of a process, as messages about its failures and tags of its output name them.
 
 use std::fmt::{Display, Formatter, Result};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// Consecutive PEs: one PE, or all PEs of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,14 @@ pub(super) fn ranges(numbers: &[usize]) -> String {
     runs.collect::<Vec<_>>().join(", ")
 }
 
+/// The ranges in such a text; words that are no numbers are passed over.
+pub(super) fn numbers_of(text: &str) -> impl Iterator<Item = RangeInclusive<usize>> {
+    text.split(',').filter_map(|run| {
+        let (first, last) = run.split_once('-').unwrap_or((run, run));
+        Some(first.trim().parse().ok()?..=last.trim().parse().ok()?)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +71,7 @@ mod tests {
         assert_eq!(Pes::of_process(3, 1).to_string(), "PE 3");
         assert_eq!(Pes::of_process(1, 4).to_string(), "PEs 4-7");
         assert_eq!(ranges(&[0, 1, 2, 5]), "0-2, 5");
+        assert_eq!(numbers_of("0-2, 5 ").collect::<Vec<_>>(), [0..=2, 5..=5]);
     }
 
     #[test]

@@ -7,9 +7,10 @@ use std::ffi::{OsStr, OsString};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::frame::{Start, StartProgram};
+use super::frame::{Start, StartProgram, StartTool};
 use super::process::Ready;
-use super::{HostSlots, JobSpec, LaunchError, check};
+use super::tool::{ReadyTool, Tool};
+use super::{HostSlots, InputTo, JobSpec, LaunchError, check};
 use crate::env::Settings;
 
 /// Variables that describe a host, a session on it or a step of Slurm, and so are not sent to other hosts. A
@@ -25,6 +26,8 @@ pub(super) struct Plan {
     pub(super) program_of: Vec<usize>,
     /// The hosts that have processes, with those processes; empty if all run on this machine.
     pub(super) hosts: Vec<(String, Range<usize>)>,
+    pub(super) input: InputTo,
+    tool: Option<Tool>,
 }
 
 /// A program with its arguments and variables.
@@ -62,12 +65,71 @@ impl Plan {
             None => Vec::new(),
             Some(machines) => fill(&machines.hosts, program_of.len(), each)?,
         };
-        Ok(Self { settings, programs, program_of, hosts })
+        let plan = Self { settings, programs, program_of, hosts, input: spec.input, tool: spec.tool.clone() };
+        plan.check_streams_and_tool(spec)?;
+        Ok(plan)
+    }
+
+    /// Refuses PEs that do not exist, and tools and folders that are not there.
+    fn check_streams_and_tool(&self, spec: &JobSpec) -> Result<(), LaunchError> {
+        let n = self.n_pes();
+        let only = self.tool.as_ref().and_then(|tool| tool.only);
+        let reader = if let InputTo::Pe(pe) = self.input { Some(pe) } else { None };
+        for (pe, what) in [(only, "a debugger"), (reader, "standard input")] {
+            if let Some(pe) = pe.filter(|pe| *pe >= n) {
+                return Err(LaunchError::NoSuchPe { pe, n, what });
+            }
+        }
+        if self.tool.as_ref().is_some_and(|tool| tool.has_terminal) && spec.machines.is_some() {
+            return Err(LaunchError::TerminalElsewhere);
+        }
+        if spec.machines.is_none() {
+            self.ready_tool()?;
+        }
+        let folder =
+            self.tool.as_ref().filter(|_| spec.machines.is_none()).and_then(|tool| tool.folder.as_ref());
+        for folder in [&spec.output_folder, &folder.cloned()].into_iter().flatten() {
+            let failed = |reason| LaunchError::OutputFolder { folder: folder.clone(), reason };
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// The tool of processes of this machine.
+    pub(super) fn ready_tool(&self) -> Result<Option<ReadyTool>, LaunchError> {
+        let Some(Tool { words, only, has_terminal, .. }) = &self.tool else { return Ok(None) };
+        let (name, args) =
+            words.split_first().map_or((Path::new(""), &[][..]), |(name, args)| (name.as_ref(), args));
+        let found = check::resolve(name);
+        let file = found.map_err(|_| LaunchError::NoTool { tool: name.display().to_string() })?;
+        let only = only.map(|pe| pe / self.settings.pes_per_process);
+        Ok(Some(ReadyTool { file, args: args.to_vec(), only, has_terminal: *has_terminal }))
+    }
+
+    /// The process that a tool gives the terminal to.
+    pub(super) fn has_terminal(&self, process: usize) -> bool {
+        let tool = self.tool.as_ref().filter(|tool| tool.has_terminal);
+        tool.and_then(|tool| tool.only).is_some_and(|pe| pe / self.settings.pes_per_process == process)
+    }
+
+    /// The name of the tool.
+    pub(super) fn tool_name(&self) -> Option<String> {
+        self.tool.as_ref().map(Tool::name)
     }
 
     /// The number of PEs of the job.
     pub(super) fn n_pes(&self) -> usize {
         self.program_of.len() * self.settings.pes_per_process
+    }
+
+    /// The programs with their arguments, as lines for a list.
+    pub(super) fn command_lines(&self) -> Vec<String> {
+        let line = |it: &Planned| {
+            let words =
+                std::iter::once(it.program.as_os_str()).chain(it.args.iter().map(OsString::as_os_str));
+            words.map(OsStr::to_string_lossy).collect::<Vec<_>>().join(" ")
+        };
+        self.programs.iter().map(line).collect()
     }
 
     /// The program of a process, as the user gave it.
@@ -103,6 +165,14 @@ impl Plan {
             args: it.args.clone(),
             env: it.env.clone(),
         };
+        let readers =
+            processes.clone().filter(|process| self.input.has(*process, self.settings.pes_per_process));
+        let readers = readers.map(|process| process as u32).collect();
+        let tool = self.tool.as_ref().map(|tool| StartTool {
+            words: tool.words.clone(),
+            only: tool.only.map_or(0, |pe| (pe / self.settings.pes_per_process) as u32 + 1),
+            folder: tool.folder.clone().unwrap_or_default(),
+        });
         let silence = self.settings.peer_timeout.map_or(0, |limit| limit.as_millis().max(1));
         Start {
             size: self.program_of.len() as u32,
@@ -114,6 +184,8 @@ impl Plan {
             directory: std::env::current_dir().unwrap_or_default(),
             env: std::env::vars_os().filter(|(name, _)| travels(name)).collect(),
             programs: self.programs.iter().map(program).collect(),
+            readers,
+            tool: tool.unwrap_or_default(),
         }
     }
 }

@@ -26,10 +26,10 @@ pub(super) enum Source {
     Stderr(usize),
     /// The end of a process.
     Exit(usize),
-    /// Standard input has data for PE 0.
+    /// Standard input has data.
     Input,
-    /// The standard input of PE 0 has room.
-    Room,
+    /// The standard input of a process has room.
+    Room(usize),
     /// The agent of a host has sent something.
     Host(usize),
     /// The connection to the agent of a host has room.
@@ -38,6 +38,10 @@ pub(super) enum Source {
     ShellErrors(usize),
     /// The remote shell of a host has ended.
     ShellExit(usize),
+    /// Another command wants to ask about the job.
+    Door,
+    /// That command has sent its question.
+    Client(usize),
 }
 
 impl Source {
@@ -49,12 +53,14 @@ impl Source {
             Self::Stderr(process) => (3, process),
             Self::Exit(process) => (4, process),
             Self::Input => (5, 0),
-            Self::Room => (6, 0),
+            Self::Room(process) => (6, process),
             Self::Outlet => (7, 0),
             Self::Host(host) => (8, host),
             Self::HostRoom(host) => (9, host),
             Self::ShellErrors(host) => (10, host),
             Self::ShellExit(host) => (11, host),
+            Self::Door => (12, 0),
+            Self::Client(client) => (13, client),
         };
         epoll::EventData::new_u64(kind << 32 | number as u64)
     }
@@ -68,11 +74,13 @@ impl Source {
             3 => Self::Stderr(number),
             4 => Self::Exit(number),
             5 => Self::Input,
-            6 => Self::Room,
+            6 => Self::Room(number),
             8 => Self::Host(number),
             9 => Self::HostRoom(number),
             10 => Self::ShellErrors(number),
             11 => Self::ShellExit(number),
+            12 => Self::Door,
+            13 => Self::Client(number),
             _ => Self::Outlet,
         }
     }

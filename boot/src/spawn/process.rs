@@ -5,7 +5,8 @@
 //! it.
 
 use std::ffi::OsString;
-use std::io::{self, PipeReader};
+use std::fs::File;
+use std::io::{self, IsTerminal, PipeReader};
 use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
@@ -21,7 +22,9 @@ use rustix::process::{
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use super::signals::restore;
+use super::pes::Pes;
+use super::signals::{restore, take_terminal};
+use super::tool::{ReadyTool, output_file};
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,16 @@ pub(super) struct Ready {
     pub(super) env: Vec<(OsString, OsString)>,
 }
 
+/// Where the output of processes goes.
+pub(super) enum Output {
+    /// To the streams of this process.
+    Inherited,
+    /// Through pipes to this process.
+    Pipes,
+    /// To files in this folder.
+    Folder(PathBuf),
+}
+
 /// The settings that all processes of a job on this machine share.
 pub(super) struct Starter {
     pub(super) programs: Vec<Ready>,
@@ -60,8 +73,8 @@ pub(super) struct Starter {
     pub(super) pes_per_process: usize,
     /// Variables of this process that the started processes do not inherit.
     pub(super) without: Vec<OsString>,
-    /// Whether the output of the processes is piped to this process.
-    pub(super) pipes: bool,
+    pub(super) output: Output,
+    pub(super) tool: Option<ReadyTool>,
     /// The signal mask that the processes get.
     pub(super) mask: libc::sigset_t,
     /// The processors to bind to, in the order of the PEs; empty if PEs are not bound.
@@ -82,8 +95,21 @@ impl Starter {
         let kind = SocketFlags::CLOEXEC;
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, kind, None)?;
         let ready = &self.programs[program];
-        let mut command = Command::new(&ready.file);
-        command.arg0(&ready.name).args(&ready.args).stdin(input).process_group(0);
+        let pes = Pes::of_process(process, self.pes_per_process);
+        let tool = self.tool.as_ref().filter(|tool| tool.has(process));
+        let mut command = match tool {
+            Some(tool) => {
+                let mut command = Command::new(&tool.file);
+                command.args(tool.args_of(&pes)).arg(&ready.file);
+                command
+            }
+            None => {
+                let mut command = Command::new(&ready.file);
+                command.arg0(&ready.name);
+                command
+            }
+        };
+        command.args(&ready.args).stdin(input).process_group(0);
         for name in &self.without {
             command.env_remove(name);
         }
@@ -95,19 +121,26 @@ impl Starter {
         command.env("PMI_FD", fd).env("PMI_RANK", process.to_string()).env("PMI_SIZE", size);
         let (local, locals) = (process - self.here.start, self.here.len());
         command.env("MPI_LOCALRANKID", local.to_string()).env("MPI_LOCALNRANKS", locals.to_string());
-        let pipes = if self.pipes {
-            let ((stdout, out), (stderr, err)) = (io::pipe()?, io::pipe()?);
-            command.stdout(out).stderr(err);
-            Some((stdout, stderr))
-        } else {
-            None
+        let pipes = match &self.output {
+            Output::Inherited => None,
+            Output::Pipes => {
+                let ((stdout, out), (stderr, err)) = (io::pipe()?, io::pipe()?);
+                command.stdout(out).stderr(err);
+                Some((stdout, stderr))
+            }
+            Output::Folder(folder) => {
+                let file = |stream| File::create(output_file(folder, &pes, stream));
+                command.stdout(file("out")?).stderr(file("err")?);
+                None
+            }
         };
-        self.prepare(&mut command, local, theirs);
+        let has_terminal = tool.is_some_and(|tool| tool.has_terminal) && io::stdin().is_terminal();
+        self.prepare(&mut command, local, theirs, has_terminal);
         Ok((Process::start(&mut command, Some(ours))?, pipes))
     }
 
     /// Sets the steps that the new process runs between fork and exec.
-    fn prepare(&self, command: &mut Command, local: usize, theirs: OwnedFd) {
+    fn prepare(&self, command: &mut Command, local: usize, theirs: OwnedFd, has_terminal: bool) {
         let mask = self.mask;
         let processors = (!self.cpus.is_empty()).then(|| {
             let mut set = CpuSet::new();
@@ -120,6 +153,10 @@ impl Starter {
                 sched_setaffinity(None, set)?;
             }
             fcntl_setfd(&theirs, FdFlags::empty())?;
+            if has_terminal {
+                // The process has its own group already.
+                take_terminal();
+            }
             restore(&mask);
             Ok(())
         };

@@ -1,6 +1,7 @@
 //! Report: how a job ended, as a message and an exit status.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use super::pes::{Pes, ranges};
@@ -174,6 +175,12 @@ impl Failure {
             return Self::output_closed(outlet);
         }
         let text = format!("the output of the PEs cannot be written to {}: {error}", outlet.name());
+        Self { pe: None, cause: Cause::Output, note: None, text }
+    }
+
+    /// The failure that a file for the output of a process cannot be written.
+    pub(super) fn output_file(path: &Path, error: &std::io::Error) -> Self {
+        let text = format!("the output of the PEs cannot be written to {}: {error}", path.display());
         Self { pe: None, cause: Cause::Output, note: None, text }
     }
 

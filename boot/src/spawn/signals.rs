@@ -84,6 +84,23 @@ pub(super) fn restore(mask: &libc::sigset_t) {
     }
 }
 
+/// Makes the process group of the calling process the foreground one of the terminal that is its standard
+/// input; usable between fork and exec.
+pub(super) fn take_terminal() {
+    // SAFETY: the sets are initialised before they are used, all calls are async-signal-safe, and a standard
+    // input that is no terminal makes `tcsetpgrp` fail, which changes nothing.
+    unsafe {
+        let (mut stopping, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        libc::sigemptyset(stopping.as_mut_ptr());
+        // Otherwise this signal stops a process in the background that asks for the terminal.
+        libc::sigaddset(stopping.as_mut_ptr(), libc::SIGTTOU);
+        if libc::pthread_sigmask(libc::SIG_BLOCK, stopping.as_ptr(), before.as_mut_ptr()) == 0 {
+            libc::tcsetpgrp(0, libc::getpgrp());
+            libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
+        }
+    }
+}
+
 fn set_of(signals: impl IntoIterator<Item = i32>) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: `sigemptyset` initialises the set before it is added to and read.

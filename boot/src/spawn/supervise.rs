@@ -10,6 +10,7 @@
 //! ```
 
 mod hosts;
+mod questions;
 
 use std::io::IsTerminal;
 use std::process::Stdio;
@@ -20,25 +21,26 @@ use rustix::net::{RecvFlags, recv};
 use rustix::process::Signal;
 
 use super::child::{Child, Sent};
+use super::door::Door;
 use super::host::Host;
 use super::input::Input;
-use super::inquiry::{Inquiry, Known};
+use super::inquiry::{Asker, Inquiry};
 use super::output::{Outlets, Reading, Stream, Target};
 use super::pes::Pes;
 use super::plan::Plan;
 use super::poller::{Poller, Source};
-use super::process::{End, Starter};
+use super::process::{End, Output, Starter};
 use super::report::{Captured, Cause, Failure, JobReport, Name};
-use super::signals::{ASKING, STOPPING, Signals};
-use super::{JobSpec, LaunchError};
+use super::signals::{ASKING, STOPPING, Signals, take_terminal};
+use super::{InputTo, JobSpec, LaunchError};
 use crate::locality::cpus;
-use crate::pmi::REPORT;
 use crate::pmi::server::{Event, Server, Stage};
-use crate::pmi::wire::Message;
 use crate::writer::Outlet;
 
 /// How long a process has to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
+/// The same for a process that runs under a tool, which may have much to write.
+const GRACE_OF_TOOLS: Duration = Duration::from_secs(10);
 /// How long the kernel has to end a process after SIGKILL.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 
@@ -74,6 +76,8 @@ pub(super) struct Supervisor<'a> {
     /// The barrier in which some processes wait, and the time of its stall report, if that is still due.
     meeting: Option<(u64, Option<Instant>)>,
     inquiry: Option<Inquiry>,
+    /// Where other commands ask about the job; `None` if the folder of the jobs cannot be used.
+    door: Option<Door>,
     ending: Ending,
     /// The user has sent a further signal while the job was ending.
     is_hurried: bool,
@@ -96,7 +100,8 @@ impl<'a> Supervisor<'a> {
         });
         let poller = poller.map_err(watch)?;
         // All output of other hosts passes through the launcher.
-        let passes = (spec.tag_output || spec.machines.is_some()) && !spec.capture;
+        let is_passed = spec.tag_output || spec.machines.is_some();
+        let passes = is_passed && !spec.capture && spec.output_folder.is_none();
         let outlets = Outlets::start(passes, &poller).map_err(LaunchError::system("starting the output"))?;
         let processes = plan.program_of.len();
         let mut job = Self {
@@ -115,6 +120,7 @@ impl<'a> Supervisor<'a> {
             stall_report: plan.settings.stall_report,
             meeting: None,
             inquiry: None,
+            door: None,
             ending: Ending::No,
             is_hurried: false,
             status: 0,
@@ -127,6 +133,7 @@ impl<'a> Supervisor<'a> {
             Some(machines) => job.call_hosts(machines)?,
             None => job.start_here()?,
         }
+        job.open_door();
         Ok(job)
     }
 
@@ -139,7 +146,13 @@ impl<'a> Supervisor<'a> {
             here: 0..processes,
             pes_per_process: self.pes_per_process,
             without: Vec::new(),
-            pipes: self.spec.capture || self.spec.tag_output,
+            output: match &self.spec.output_folder {
+                _ if self.spec.capture => Output::Pipes,
+                Some(folder) => Output::Folder(folder.clone()),
+                None if self.spec.tag_output => Output::Pipes,
+                None => Output::Inherited,
+            },
+            tool: self.plan.ready_tool()?,
             mask: self.signals.mask_before(),
             cpus: if self.spec.bind { cpus() } else { Vec::new() },
         };
@@ -164,6 +177,7 @@ impl<'a> Supervisor<'a> {
             self.watch(process, &mut child).map_err(LaunchError::system("watching a process (epoll)"))?;
             self.children.push(child);
         }
+        self.input = self.input.take().and_then(|mut input| input.start(&self.poller).then_some(input));
         Ok(())
     }
 
@@ -193,60 +207,6 @@ impl<'a> Supervisor<'a> {
         self.drain(found)?;
         self.dismiss_hosts();
         Ok(self.report())
-    }
-
-    /// Records a barrier in which processes begin to wait.
-    fn note_meeting(&mut self) {
-        let number = self.server.meeting();
-        if number != self.meeting.map(|(number, _)| number) {
-            let at = self.stall_report.and_then(|limit| Instant::now().checked_add(limit));
-            self.meeting = number.map(|number| (number, at));
-        }
-    }
-
-    /// Asks all processes what their PEs do, unless an inquiry is in progress.
-    fn inquire(&mut self, reason: String) {
-        if self.inquiry.is_some() || self.ending != Ending::No {
-            return;
-        }
-        self.inquiry = Some(Inquiry::new(reason, self.children.len()));
-        let line = Message::new(REPORT).line();
-        for child in &mut self.children {
-            child.look();
-            if child.hears && !child.is_asked {
-                child.is_asked = child.send(&line) == Sent::Yes;
-            }
-        }
-        self.finish_inquiry();
-    }
-
-    /// Records what a process reports about its PEs.
-    fn record_waits(&mut self, process: usize, text: String) {
-        self.children[process].is_asked = false;
-        if let Some(inquiry) = &mut self.inquiry {
-            inquiry.record(process, text);
-            self.finish_inquiry();
-        }
-    }
-
-    /// Prints what the PEs do, when all processes that were asked have replied or the time limit is over.
-    fn finish_inquiry(&mut self) {
-        let Some(inquiry) = &self.inquiry else { return };
-        let mut asked = self.children.iter().filter(|child| child.is_asked || child.is_unseen());
-        if asked.next().is_some() && Instant::now() < inquiry.deadline() {
-            return;
-        }
-        let known = (0..self.children.len()).map(|process| Known {
-            pes: self.pes(process),
-            pid: self.children[process].pid(),
-            host: self.host_of(process).map(str::to_owned),
-            state: self.children[process].state(),
-            stage: self.server.stage(process),
-        });
-        // Written in one piece, so that output of a PE does not interrupt it.
-        let text = inquiry.text(known);
-        self.outlets.print(&text, &self.poller);
-        self.inquiry = None;
     }
 
     /// Forwards the data that the processes have left in their pipes, and waits until all is written. After a
@@ -303,15 +263,15 @@ impl<'a> Supervisor<'a> {
     }
 
     fn standard_input(&mut self, process: usize) -> std::io::Result<Stdio> {
-        if process != 0 {
+        let (to, is_terminal) = (self.plan.input, std::io::stdin().is_terminal());
+        if !to.has(process, self.pes_per_process) {
             return Ok(Stdio::null());
         }
-        if !std::io::stdin().is_terminal() {
+        // The launcher reads for several processes, and from a terminal that no process has.
+        if (to != InputTo::All && !is_terminal) || self.plan.has_terminal(process) {
             return Ok(Stdio::inherit());
         }
-        let (input, reader) = Input::open(&self.poller)?;
-        self.input = Some(input);
-        Ok(reader.into())
+        Ok(self.input.get_or_insert_with(Input::new).add_pipe(process)?.into())
     }
 
     fn watch(&self, process: usize, child: &mut Child) -> rustix::io::Result<()> {
@@ -335,13 +295,15 @@ impl<'a> Supervisor<'a> {
             Source::Signal => {
                 while let Some(signal) = self.signals.take() {
                     match signal {
-                        ASKING => self.inquire("SIGUSR2 asks".to_owned()),
+                        ASKING => self.inquire(Asker::Report("SIGUSR2 asks".to_owned())),
                         STOPPING => self.stop(),
                         _ => self.interrupt(signal),
                     }
                 }
             }
             Source::Outlet => self.look_at_outlets(),
+            Source::Door => self.admit_client(),
+            Source::Client(client) => self.hear_client(client),
             Source::Pmi(process) => self.serve(process),
             Source::Stdout(process) | Source::Stderr(process) => self.pass_output(process, source),
             Source::Exit(process) => self.exit(process),
@@ -350,12 +312,15 @@ impl<'a> Supervisor<'a> {
             Source::HostRoom(_) => {}
             Source::ShellErrors(host) => self.read_shell_errors(host),
             Source::ShellExit(host) => self.end_of_shell(host),
-            Source::Input | Source::Room => {
-                let step = if source == Source::Room { Input::write } else { Input::read };
-                if self.input.as_mut().is_some_and(|input| !step(input, &self.poller)) {
-                    self.input = None;
-                }
-            }
+            Source::Input => self.step_input(|input, poller| input.read(poller)),
+            Source::Room(process) => self.step_input(|input, poller| input.write(process, poller)),
+        }
+    }
+
+    /// Passes input on, if there is some left.
+    fn step_input(&mut self, step: impl FnOnce(&mut Input, &Poller) -> bool) {
+        if self.input.as_mut().is_some_and(|input| !step(input, &self.poller)) {
+            self.input = None;
         }
     }
 
@@ -387,6 +352,7 @@ impl<'a> Supervisor<'a> {
         let stream = if source == Source::Stdout(process) { &mut child.stdout } else { &mut child.stderr };
         let Some(stream) = stream else { return };
         let reading = stream.read(self.outlets.of(stream.target()));
+        let failure = stream.take_failure();
         let pauses = reading == Reading::Full;
         let pipe = stream.pipe();
         if let Some(pipe) = pipe.filter(|_| pauses && !stream.is_paused) {
@@ -396,8 +362,11 @@ impl<'a> Supervisor<'a> {
         let resumes = stream.is_paused && reading == Reading::Open;
         let lost = pipe.is_some_and(|pipe| resumes && self.poller.add(source, pipe).is_err());
         stream.is_paused = pauses;
-        if lost || reading == Reading::Ended {
+        if lost || reading == Reading::Ended || failure.is_some() {
             self.close_output(process, source);
+        }
+        if let Some((path, error)) = failure {
+            self.fail(Failure::output_file(&path, &error));
         }
     }
 
@@ -454,7 +423,7 @@ impl<'a> Supervisor<'a> {
             Event::Served => {}
             Event::Joined => self.join(),
             Event::Hears => self.children[process].hears = true,
-            Event::Waits(text) => self.record_waits(process, text),
+            Event::Waits(waits) => self.record_waits(process, waits),
             Event::Note(text) => self.children[process].note = Some(text),
             Event::Abort { status: 0, .. } => self.end(),
             Event::Abort { status, pe, message } => {
@@ -490,6 +459,9 @@ impl<'a> Supervisor<'a> {
         let Some(started) = self.children[process].process() else { return };
         let Some(end) = started.reap() else { return };
         self.poller.remove(&*started);
+        if self.plan.has_terminal(process) {
+            take_terminal();
+        }
         self.ended(process, end);
     }
 
@@ -550,7 +522,8 @@ impl<'a> Supervisor<'a> {
 
     fn end(&mut self) {
         if self.ending == Ending::No {
-            self.ending = Ending::Asked(Instant::now() + GRACE);
+            let grace = if self.spec.tool.is_some() { GRACE_OF_TOOLS } else { GRACE };
+            self.ending = Ending::Asked(Instant::now() + grace);
             self.give_up_calls();
             self.signal_all(Signal::TERM);
         }
@@ -567,10 +540,12 @@ impl<'a> Supervisor<'a> {
 
     /// The time of the next action that is due without an event.
     fn deadline(&self) -> Option<Instant> {
+        let inquiry = self.inquiry.as_ref().map(Inquiry::deadline);
         match self.ending {
-            Ending::Asked(at) | Ending::Killed(at) => [Some(at), self.hosts_at()].into_iter().flatten().min(),
+            Ending::Asked(at) | Ending::Killed(at) => {
+                [Some(at), self.hosts_at(), inquiry].into_iter().flatten().min()
+            }
             Ending::No => {
-                let inquiry = self.inquiry.as_ref().map(Inquiry::deadline);
                 let meeting = self.meeting.and_then(|(_, at)| at);
                 let own = [self.timeout_at(), self.join_at(), inquiry, meeting, self.hosts_at()];
                 own.into_iter().flatten().min()
@@ -597,7 +572,8 @@ impl<'a> Supervisor<'a> {
         if let Some((_, at)) = self.meeting.as_mut().filter(|(_, at)| due(*at)) {
             *at = None;
             let limit = self.stall_report.unwrap_or_default().as_secs_f64();
-            self.inquire(format!("processes have waited for {limit} s in the launcher's barrier"));
+            let reason = format!("processes have waited for {limit} s in the launcher's barrier");
+            self.inquire(Asker::Report(reason));
         }
         match self.ending {
             Ending::No if due(self.join_at()) => {

@@ -83,7 +83,8 @@ fn matrix(statistics: &JobStatistics) -> String {
     let inner = side * cells as f64;
     let whole = inner + MARGIN;
     let mut svg = format!(
-        "<figure><svg style=\"max-width: {whole}px\" viewBox=\"0 0 {whole} {whole}\" role=\"img\" aria-label=\"communication matrix\">\n\
+        "<figure><svg style=\"max-width: {whole}px\" \
+         viewBox=\"0 0 {whole} {whole}\" role=\"img\" aria-label=\"communication matrix\">\n\
          <rect class=\"frame\" x=\"{MARGIN}\" y=\"{MARGIN}\" width=\"{inner}\" height=\"{inner}\"/>\n"
     );
     let range = |cell: usize| match each {

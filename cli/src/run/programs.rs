@@ -1,12 +1,17 @@
 //! The programs of a job: the arguments of the command line, split at the separator.
 
 use std::ffi::{OsStr, OsString};
+use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
 use clap::{Args, FromArgMatches};
+use pelago_boot::{resolve, tell};
 
-use super::{number_of_pes, option_suggestion, variable};
+use super::{number_of_pes, number_spelled, option_suggestion, variable};
 use crate::app;
+
+/// The start of a word that means a built-in application.
+const PREFIX: &str = "app:";
 
 /// One program with its arguments and its number of PEs.
 pub struct Part {
@@ -51,6 +56,10 @@ fn further(words: &[OsString]) -> Result<Part, String> {
     }
     let command =
         Further::augment_args(clap::Command::new("run").no_binary_name(true).disable_help_flag(true));
+    let mut words = words.to_vec();
+    if let Some(spelled) = words[0].to_str().and_then(number_spelled) {
+        words.splice(..1, spelled);
+    }
     let parsed = command.try_get_matches_from(words).and_then(|matches| Further::from_arg_matches(&matches));
     // The message of clap begins with `error: ` and ends with help that does not apply to this command.
     let parsed = parsed.map_err(|error| {
@@ -69,14 +78,33 @@ pub fn start_of(words: &[OsString]) -> anyhow::Result<(OsString, Vec<OsString>)>
         let suggestion = option_suggestion(&program.to_string_lossy());
         bail!("there is no option {}; {suggestion}", program.display());
     }
-    if program.to_str().is_none_or(|name| app::find(name).is_none()) {
-        return Ok((program.clone(), args.to_vec()));
-    }
+    let Some(name) = application(program)? else { return Ok((program.clone(), args.to_vec())) };
     if let Some(bad) = args.iter().find(|word| word.to_str().is_none()) {
-        bail!("the argument {bad:?} of {} is not UTF-8", program.display());
+        bail!("the argument {bad:?} of {name} is not UTF-8");
     }
     let this = std::env::current_exe().context("finding the path of this command")?;
-    Ok((this.into(), [&["app".into(), program.clone()], args].concat()))
+    Ok((this.into(), [&["app".into(), name.into()], args].concat()))
+}
+
+/// The built-in application that the word means: the one of `app:NAME`, or that of a plain name, unless PATH
+/// has a program of this name, which is said then.
+fn application(program: &OsStr) -> anyhow::Result<Option<&str>> {
+    let Some(word) = program.to_str() else { return Ok(None) };
+    if let Some(name) = word.strip_prefix(PREFIX) {
+        if app::find(name).is_none() {
+            bail!("there is no built-in application {name:?}; {}", app::suggestion(name));
+        }
+        return Ok(Some(name));
+    }
+    if app::find(word).is_none() {
+        return Ok(None);
+    }
+    let Ok(found) = resolve(Path::new(word)) else { return Ok(Some(word)) };
+    tell(&format!(
+        "pelago run: {word} is {} here; {PREFIX}{word} is the built-in application\n",
+        found.display()
+    ));
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -99,6 +127,7 @@ mod tests {
         assert_eq!(of("a x y", ":").unwrap(), ["9 a x y"]);
         assert_eq!(of("a x : -n 2 b -n 3", ":").unwrap(), ["9 a x", "2 b -n 3"]);
         assert_eq!(of("a : -n 2 --env A=1 b : -n 1 c -x", ":").unwrap(), ["9 a", "2 A=1 b", "1 c -x"]);
+        assert_eq!(of("a : -np 2 b -np : -n3 c", ":").unwrap(), ["9 a", "2 b -np", "3 c"]);
         assert_eq!(of("a : / -n 2 b x:y", "/").unwrap(), ["9 a :", "2 b x:y"]);
     }
 

@@ -83,7 +83,7 @@ fn libfabric_is_named_with_its_provider_and_domain() {
 #[test]
 fn one_pe_computes_while_the_others_wait() {
     for pes in ["1", "16"] {
-        let ended = run(&["run", "-n", pes, "perf", "compute", "--milliseconds", "1"]);
+        let ended = run(&["run", "-n", pes, "app:perf", "compute", "--milliseconds", "1"]);
         assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{pes} PEs");
         let done: Value = serde_json::from_str(&ended.stdout).unwrap();
         assert!(done["pieces"].as_u64() > Some(0) && done["cpu_ns"].as_f64() > Some(0.0), "{done}");

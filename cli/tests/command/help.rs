@@ -16,6 +16,8 @@ fn help_teaches_by_examples() {
     let listed = run(&["--help"]).stdout;
     let (_, commands) = listed.split_once("Commands:\n").unwrap();
     let commands = commands.split("\n\n").next().unwrap().lines();
+    // A further line of a description has more blanks before it.
+    let commands = commands.filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
     let names = commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
     let mut helps = vec![vec!["--help"]];
     helps.extend(names.map(|name| vec![name, "--help"]));
@@ -49,8 +51,9 @@ fn manual_pages_have_the_options_and_examples_of_the_help() {
         let words = if name.ends_with("sync-memory") { vec!["bench", "sync-memory"] } else { words };
         let help = run(&[&words[..], &["--help"]].concat()).stdout;
         let lines = || help.lines().map(str::trim);
-        for option in
-            lines().filter_map(|line| line.split([' ', ',']).next()).filter(|word| word.starts_with("--"))
+        for option in lines()
+            .filter_map(|line| line.split([' ', ',', '[']).next())
+            .filter(|word| word.starts_with("--"))
         {
             assert!(described.contains(option), "{name} does not describe {option}");
         }

@@ -17,6 +17,7 @@ mod hybrid;
 mod intruders;
 mod jobs;
 mod launchers;
+mod looking;
 mod model;
 mod output;
 mod pages;

@@ -149,7 +149,7 @@ const PRINTING: [&[&str]; 20] = [
     &["sim", "-n", "2", "ring"],
     &["run", "-n", "2", "ft", "--variant", "all"],
     &["run", "-n", "2", "qtc"],
-    &["run", "-n", "2", "perf", "barrier", "--quick"],
+    &["run", "-n", "2", "app:perf", "barrier", "--quick"],
     &["bench", "sync-memory", "-n", "2"],
     &["run", "-n", "2", "hello"],
     &["run", "-n", "2", "--tag-output", "hello"],

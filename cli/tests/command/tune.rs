@@ -50,7 +50,7 @@ fn what_is_measured_is_what_jobs_use() {
         assert!(rules.clone().any(|rule| rule.contains(&algorithm)), "{choice}: {text}");
     }
     for pes in ["2", "3"] {
-        let ended = run_with(&["run", "-n", pes, "perf", "coll", "--quick"], &variables);
+        let ended = run_with(&["run", "-n", pes, "app:perf", "coll", "--quick"], &variables);
         assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{pes} PEs");
         assert!(ended.stdout.lines().count() > 20, "{}", ended.stdout);
     }

@@ -7,6 +7,7 @@ pub mod affinity;
 pub mod barrier_form;
 pub mod business_card;
 pub mod callback;
+pub mod decisions;
 mod describe;
 mod doorbells;
 pub mod fabrics;

@@ -159,6 +159,12 @@ impl Engine {
         judge::lines(&(0..pes.end).map(seen).collect(), pes.clone()).join("\n")
     }
 
+    /// For how long each of these PEs of this process has waited; `None` for those that do not wait.
+    pub fn waited_of(&self, pes: Range<Pe>) -> Vec<Option<Duration>> {
+        let record = |pe| self.memory.block(pe).and_then(|_| Snapshot::read(self.memory.record(pe)));
+        pes.map(|pe| record(pe).filter(|record| record.waits > 0).map(|record| record.waited)).collect()
+    }
+
     fn say_waits(&self, look: &Look, waited: Duration) {
         let lines: String =
             judge::lines(look, 0..self.n_pes()).iter().map(|line| format!("  {line}\n")).collect();

@@ -161,7 +161,8 @@ impl Engine {
     pub fn tell_waits(&self) {
         if let Some(of) = &*self.membership() {
             let first = of.job.first_pe();
-            of.job.tell_waits(&self.waits_of(first..first + of.job.pes_per_process()));
+            let pes = first..first + of.job.pes_per_process();
+            of.job.tell_waits(&self.waits_of(pes.clone()), &self.waited_of(pes));
         }
     }
 

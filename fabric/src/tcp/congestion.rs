@@ -34,6 +34,15 @@ impl Congestion {
         }
     }
 
+    /// The choice as text, with the system's algorithm where that matters.
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Congestion::System => "the system's".to_owned(),
+            Congestion::Named(name) => name.clone(),
+            Congestion::Unpaced => "the system's, unless it paces".to_owned(),
+        }
+    }
+
     /// Sets the algorithm of a socket that listens, or that is to connect. A connection that is open would go
     /// on pacing.
     ///

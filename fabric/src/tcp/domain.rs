@@ -179,6 +179,8 @@ impl Domain {
             addresses = vec![business_card::LOOPBACK];
         }
         let congestion = Congestion::of(choice.congestion.as_deref());
+        let control = congestion.describe();
+        log::debug!(target: "fabric", "tcp listens at {addresses:?}, congestion control: {control}");
         let remedy = match congestion {
             Congestion::Named(_) => {
                 "PELAGO_TCP_INTERFACE names the interface to use, PELAGO_TCP_CONGESTION an algorithm that \

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::common::{Ended, LIMIT, ROUTES, c_file, job, run_with};
+use crate::common::{Ended, LIMIT, ROUTES, c_file, installed, job, run_with};
 
 const SOON: (&str, &str) = ("PELAGO_STALL_REPORT", "0.2");
 const OFF: (&str, &str) = ("PELAGO_STALL_REPORT", "off");
@@ -122,8 +122,10 @@ impl Drop for Running {
 #[test]
 fn a_signal_to_the_launcher_asks_what_the_pes_do() {
     let program = c_file("stall", &["-pthread"]);
+    let folder = std::env::temp_dir().join(format!("pelago-stall-jobs-{}", std::process::id()));
+    let jobs = ("PELAGO_JOBS_FOLDER", folder.to_str().unwrap());
     for route in ROUTES {
-        let mut job = Running::start(job(&program, &["computes"], 2, &[&[OFF], route].concat()));
+        let mut job = Running::start(job(&program, &["computes"], 2, &[&[OFF, jobs], route].concat()));
         job.await_line("computing");
         for _ in 0..2 {
             job.signal(Signal::USR2);
@@ -132,10 +134,20 @@ fn a_signal_to_the_launcher_asks_what_the_pes_do() {
             assert!(first.contains("PE 0 waits for ") && first.contains(" in barrier "), "{first}");
             job.await_line("PE 1 computes, or waits outside of the runtime");
         }
+        let ps = Command::new(installed().join("bin/pelago")).args(["ps", "--pes"]).envs([jobs]).output();
+        let ps = String::from_utf8(ps.unwrap().stdout).unwrap();
+        let rows: Vec<Vec<_>> = ps.lines().map(|line| line.split_whitespace().collect()).collect();
+        let state = |pe: usize| (rows[2 + pe][0], rows[2 + pe][2]);
+        assert!(rows.len() == 4 && [state(0), state(1)] == [("0", "waiting"), ("1", "running")], "{ps}");
+        assert!(
+            ps.contains("waits for PE 1 in barrier ") || ps.contains("waits for all PEs in barrier "),
+            "{ps}"
+        );
         job.signal(Signal::TERM);
         let (status, said) = job.end();
         assert_eq!(status, 143, "{said}");
     }
+    std::fs::remove_dir(&folder).unwrap();
 }
 
 /// A process that is stopped before it joins is named, on one node and on two, and goes on when it may.

@@ -18,6 +18,7 @@ use super::super::output::Stream;
 use super::super::poller::Source;
 use super::super::process::End;
 use super::super::report::{Cause, Failure};
+use super::super::tool::output_file;
 use super::super::{LaunchError, Machines};
 use super::{Ending, Supervisor};
 use crate::process::ProcessState;
@@ -38,10 +39,16 @@ impl Supervisor<'_> {
             let host = Host::call(number, &name, machines, processes.clone(), &self.poller)?;
             for process in processes {
                 let pes = self.pes(process);
-                let tagged = self.spec.tag_output.then_some(&pes);
+                let is_tagged = self.spec.tag_output && self.spec.output_folder.is_none();
+                let tagged = is_tagged.then_some(&pes);
                 let [to_out, to_err] = self.targets();
-                let stdout = Stream::of_agent(&host.queue, process, Which::Stdout, to_out, tagged);
-                let stderr = Stream::of_agent(&host.queue, process, Which::Stderr, to_err, tagged);
+                let mut stdout = Stream::of_agent(&host.queue, process, Which::Stdout, to_out, tagged);
+                let mut stderr = Stream::of_agent(&host.queue, process, Which::Stderr, to_err, tagged);
+                if let Some(folder) = self.spec.output_folder.as_ref().filter(|_| !self.spec.capture) {
+                    let failed = |reason| LaunchError::OutputFolder { folder: folder.clone(), reason };
+                    stdout = stdout.into_file(output_file(folder, &pes, "out")).map_err(failed)?;
+                    stderr = stderr.into_file(output_file(folder, &pes, "err")).map_err(failed)?;
+                }
                 let (queue, pid, state) = (host.queue.clone(), 0, None);
                 let remote =
                     Remote { queue, process, host: number, pid, is_running: true, speaks: true, state };
@@ -114,9 +121,22 @@ impl Supervisor<'_> {
                 self.hosts[number].queue.send(&Frame::Start(Box::new(start)));
                 self.hosts[number].standing = Standing::Running;
             }
-            self.input = Input::to_agent(&self.hosts[0].queue, &self.poller);
+            self.connect_input();
         }
         true
+    }
+
+    /// Connects standard input to the agents of the processes that read it.
+    fn connect_input(&mut self) {
+        let mut input = Input::new();
+        for (host, process) in
+            self.hosts.iter().flat_map(|host| host.processes.clone().map(move |process| (host, process)))
+        {
+            if self.plan.input.has(process, self.pes_per_process) {
+                input.add_agent(process, &host.queue);
+            }
+        }
+        self.input = input.start(&self.poller).then_some(input);
     }
 
     /// Handles a frame of a host.
@@ -159,17 +179,11 @@ impl Supervisor<'_> {
             }
             Frame::Taken(process, Which::Stdin, count) => {
                 self.started(host, process)?;
-                if let Some(input) = &mut self.input
-                    && !input.make_room(count as usize, &self.poller)
-                {
-                    self.input = None;
-                }
+                self.step_input(|input, poller| input.make_room(process, count as usize, poller));
             }
             Frame::InputClosed(process) => {
                 self.started(host, process)?;
-                if let Some(mut input) = self.input.take() {
-                    input.close(&self.poller);
-                }
+                self.step_input(|input, poller| input.leave(process, poller));
             }
             Frame::Exited(process, status) => self.end_of(host, process, End::Exit(status))?,
             Frame::Killed(process, signal) => self.end_of(host, process, End::Signal(signal))?,
@@ -378,6 +392,7 @@ impl Supervisor<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::super::frame::SendQueue;
+    use super::super::super::inquiry::Asker;
     use super::super::super::plan::Plan;
     use super::super::super::signals::Signals;
     use super::super::super::{JobSpec, RemoteShell};
@@ -421,7 +436,7 @@ mod tests {
             for piece in [head, tail] {
                 job.hosts[0].frames.push(piece);
                 job.unpack(0);
-                job.inquire("the test asks".to_owned());
+                job.inquire(Asker::Report("the test asks".to_owned()));
                 job.check_deadlines();
             }
             lost += usize::from(job.hosts[0].standing == Standing::Over);

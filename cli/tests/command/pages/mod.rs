@@ -74,6 +74,8 @@ fn every_command_prints_what_its_page_shows() {
                 let mut command = Command::new("sh");
                 command.args(["-c", &format!("exec 2>&1\n{line}")]).current_dir(&tour);
                 prepare(&mut command);
+                // `pelago ps` shows the jobs of the page alone.
+                command.env("PELAGO_JOBS_FOLDER", tour.join("jobs"));
                 let ended = Started::new(command).end();
                 block.compare(&page, &call, ended.status, &ended.stdout);
                 count += 1;

@@ -1,0 +1,102 @@
+//! The folder of the jobs of a user, and the files of one job in it.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// The number of names that are tried for a job.
+const NAMES_MAX: u32 = 1000;
+
+/// The folder of the jobs of this user: the given one, or one in `/tmp`. If it `is_wanted`, it is created;
+/// else `None` if there is none. It must be a directory of this user that others cannot enter.
+///
+/// # Errors
+/// If it cannot be created, or is not such a directory.
+pub(crate) fn folder(given: Option<&str>, is_wanted: bool) -> io::Result<Option<PathBuf>> {
+    let user = rustix::process::geteuid().as_raw();
+    let path = given.map_or_else(|| PathBuf::from(format!("/tmp/pelago-{user}")), PathBuf::from);
+    if is_wanted
+        && let Err(error) = DirBuilder::new().mode(0o700).recursive(given.is_some()).create(&path)
+        && error.kind() != io::ErrorKind::AlreadyExists
+    {
+        return Err(error);
+    }
+    let found = match fs::symlink_metadata(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        found => found?,
+    };
+    if !found.is_dir() || found.uid() != user || found.mode() & 0o077 != 0 {
+        let text = format!(
+            "{} is not a directory that only this user can open; remove it, or make it so by chmod 700, or \
+             name another one by PELAGO_JOBS_FOLDER",
+            path.display()
+        );
+        return Err(io::Error::other(text));
+    }
+    Ok(Some(path))
+}
+
+/// The files of a job. Dropping removes them.
+#[derive(Debug)]
+pub(crate) struct Files {
+    record: PathBuf,
+    pub(crate) listener: UnixListener,
+}
+
+impl Files {
+    /// Takes a name that no other job has, and listens there. The name is the process id of the launcher; a
+    /// further job of the same process, or a process of the same number in another container, gets a suffix.
+    ///
+    /// # Errors
+    /// If no socket can be created.
+    pub(crate) fn create(folder: &Path) -> io::Result<Self> {
+        static NEXT: Mutex<u32> = Mutex::new(0);
+        let pid = std::process::id();
+        for _ in 0..NAMES_MAX {
+            let number = {
+                let mut next = NEXT.lock().unwrap_or_else(PoisonError::into_inner);
+                *next += 1;
+                *next - 1
+            };
+            let id = if number == 0 { pid.to_string() } else { format!("{pid}.{number}") };
+            let record = folder.join(format!("{id}.job"));
+            let socket = record.with_extension("socket");
+            // A socket without a listener was left by a launcher that has died.
+            if socket.exists() && UnixStream::connect(&socket).is_err() {
+                let _ = fs::remove_file(&socket);
+            }
+            match UnixListener::bind(&socket) {
+                Ok(listener) => {
+                    listener.set_nonblocking(true)?;
+                    return Ok(Self { record, listener });
+                }
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::ErrorKind::AddrInUse.into())
+    }
+
+    /// Writes the record, or another one in its place; a reader finds the old one or the new one.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn write(&self, text: &str) -> io::Result<()> {
+        let partial = self.record.with_extension("partial");
+        let mut file =
+            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+        file.write_all(text.as_bytes())?;
+        fs::rename(&partial, &self.record)
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // The record first: a record without a socket would be that of a launcher that has died.
+        let _ = fs::remove_file(&self.record);
+        let _ = fs::remove_file(self.record.with_extension("socket"));
+    }
+}
