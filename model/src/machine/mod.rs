@@ -88,7 +88,8 @@ pub struct Protocol {
     pub message_send_overhead: Time,
     /// The time of the processor to receive one.
     pub message_receive_overhead: Time,
-    /// The time of the processor, at each side, for the handshake of an announced message, besides the overheads.
+    /// The time of the processor, at each side, for the handshake of an announced message, besides the
+    /// overheads.
     pub handshake_overhead: Time,
     /// Whether two-sided messages make progress while their ranks compute.
     pub progresses_alone: bool,
