@@ -147,7 +147,7 @@ fn scaling(
     let published = if is_weak && pes == 16384 { ["1.93", "1.37", "1.40"] } else { [""; 3] };
     let mut values: Vec<_> = [0, 1]
         .into_iter()
-        .filter_map(|side| Some((side, of(side).last()?)))
+        .filter_map(|side| Some((side, of(side).next_back()?)))
         .map(|(side, (case, outcome))| {
             let here = format!("{:.2}", speed(case, outcome) / 1e3);
             value(format!("{}, {pes} PEs, Tflop/s", SIDES[side].2), here, published[side])
