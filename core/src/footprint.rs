@@ -56,6 +56,8 @@ pub enum Growth {
     Logarithmic,
     /// With the PEs of a node alone.
     OfNode,
+    /// Not at all.
+    Constant,
 }
 
 /// A part of the memory of a PE.
@@ -133,7 +135,11 @@ impl Scale {
             |name, of_process: usize, growth| StartMessages { name, of_process: of_process as u64, growth };
         let exchanges = 2;
         vec![
-            message("business cards published, and barriers of the launcher", 2 * exchanges, Growth::OfNode),
+            message(
+                "business cards published, and barriers of the launcher",
+                2 * exchanges,
+                Growth::Constant,
+            ),
             message("business cards read", exchanges * self.processes(), Growth::Linear),
             message("message barrier", self.pes_per_process * self.rounds(), Growth::Logarithmic),
         ]
@@ -173,7 +179,7 @@ mod tests {
             let expected = match small.growth {
                 Growth::Linear => 63.0..65.0,
                 Growth::Logarithmic => 1.42..1.44,
-                Growth::OfNode => 1.0..1.01,
+                Growth::OfNode | Growth::Constant => 1.0..1.01,
             };
             // The staging buffers of a team's block grow with the logarithm alone.
             let is_block = small.name == "block of a team" && factor > 40.0;

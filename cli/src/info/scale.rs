@@ -58,6 +58,7 @@ fn grows(growth: Growth) -> &'static str {
         Growth::Linear => "n",
         Growth::Logarithmic => "log n",
         Growth::OfNode => "PEs of a node",
+        Growth::Constant => "nothing",
     }
 }
 
