@@ -34,6 +34,7 @@ mod tutorial;
 pub use bytes::Bytes;
 pub use entry::{nearest, print_help};
 pub use ft::messages::{FtLines, FtMessages, FtRound, FtSplit, ft_class, ft_lines, ft_process_grid};
+pub use ft::skeleton::FtSkeleton;
 
 /// One built-in application.
 pub struct App {

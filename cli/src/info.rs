@@ -3,6 +3,7 @@
 
 mod collectives;
 mod fabrics;
+mod scale;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -29,6 +30,15 @@ pub struct Info {
     /// usable
     #[arg(long, conflicts_with_all = ["settings", "collectives"])]
     fabrics: bool,
+    /// Show the memory of a PE and the messages of the start in a job of this number of PEs, computed from
+    /// the structures of the runtime
+    #[arg(long, value_name = "N", conflicts_with_all = ["settings", "collectives", "fabrics"],
+        value_parser = clap::value_parser!(u32).range(2..=1 << 24))]
+    scale: Option<u32>,
+    /// PEs of a node
+    #[arg(long, value_name = "N", requires = "scale", default_value = "128",
+        value_parser = clap::value_parser!(u32).range(1..=4096))]
+    ppn: u32,
     /// Number of PEs for the choices; default: the number of cores, at least 2
     #[arg(short, value_name = "N", requires = "collectives", value_parser = number_of_pes)]
     n: Option<usize>,
@@ -47,6 +57,7 @@ Examples:
   pelago info --fabrics         what is between nodes: libfabric's providers, and which of them is chosen
   PELAGO_OFI_INTERFACE=eth1 pelago info --fabrics   the same, if jobs are to use another card
   PELAGO_COLL_TUNING=pelago-tuning.toml pelago info --collectives -n 4
+  pelago info --scale 1000000 --ppn 128         what a job of this size needs
   pelago run -n 2 --tag-output pelago info   what each PE of a job sees";
 
 #[derive(Serialize)]
@@ -91,7 +102,15 @@ struct SettingReport {
 impl Info {
     /// The options of `pelago help settings`.
     pub fn settings() -> Self {
-        Self { settings: true, collectives: false, fabrics: false, n: None, json: false }
+        Self {
+            settings: true,
+            collectives: false,
+            fabrics: false,
+            scale: None,
+            ppn: 128,
+            n: None,
+            json: false,
+        }
     }
 
     /// Prints the report.
@@ -99,6 +118,12 @@ impl Info {
         if self.collectives {
             let pes = self.n.unwrap_or(pelago_boot::cores().max(2));
             let report = collectives::Report::gather(pes, &Settings::from_env()?)?;
+            let text = if self.json { serde_json::to_string(&report)? + "\n" } else { report.text() };
+            print(&text)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some(pes) = self.scale {
+            let report = scale::Report::new(pes as usize, self.ppn as usize, &Settings::from_env()?);
             let text = if self.json { serde_json::to_string(&report)? + "\n" } else { report.text() };
             print(&text)?;
             return Ok(ExitCode::SUCCESS);

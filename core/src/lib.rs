@@ -20,6 +20,7 @@
 //! | `message_coll` | collective operations on private memory, by messages |
 //! | `wakers` | the futures to wake when an event has come |
 //! | `runtime` | all of them in one struct |
+//! | `footprint` | memory and start-up messages of jobs of any size |
 //! | `join` | how a process becomes a PE, or several |
 //! | `process` | the one core of a process that interfaces for C share |
 
@@ -29,6 +30,7 @@
 pub mod base;
 pub mod coll;
 pub mod endpoint;
+pub mod footprint;
 pub mod job;
 pub mod join;
 pub mod memory;

@@ -35,12 +35,14 @@
 //! | `network` | the models of contention |
 //! | [`action`] | actions of ranks, collective operations, skeletons |
 //! | [`engine`] | the simulation |
+//! | [`skeletons`] | skeletons of measurements |
 
 #![forbid(unsafe_code)]
 
 pub mod action;
 pub mod engine;
 pub mod machine;
+pub mod skeletons;
 pub mod time;
 pub mod topology;
 

@@ -66,6 +66,10 @@ pub mod node {
     //! The facilities of this machine.
     pub use pelago_boot::{cores, memory_available_bytes, memory_total_bytes};
 }
+pub mod footprint {
+    //! The memory of a PE and the start-up messages of jobs of any size.
+    pub use pelago_core::footprint::{Growth, Held, Part, Scale, StartMessages};
+}
 pub mod sim {
     //! The simulated network, for [`Spmd::sim`](crate::Spmd::sim).
     pub use pelago_fabric::sim::{Loss, SimParams};

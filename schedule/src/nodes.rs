@@ -56,6 +56,11 @@ impl FromIterator<u32> for Nodes {
 }
 
 impl Groups {
+    /// Bytes of the groups of `n` ranks on `nodes` nodes.
+    pub const fn bytes(n: usize, nodes: usize) -> usize {
+        n * (size_of::<u32>() + size_of::<Rank>()) + (nodes + 1) * size_of::<usize>()
+    }
+
     /// The groups of ranks, from the number of each rank's node.
     pub fn of(numbers: &[u32]) -> Groups {
         let (mut found, mut sizes) = (HashMap::new(), Vec::new());

@@ -38,6 +38,25 @@ pub enum FtSplit {
     Grid(usize, usize),
 }
 
+impl FtSplit {
+    /// The number of PEs.
+    pub fn pes(self) -> usize {
+        match self {
+            FtSplit::Planes(pes) => pes,
+            FtSplit::Grid(ty, tz) => ty * tz,
+        }
+    }
+}
+
+/// The layout of PE `me`.
+pub(super) fn layout_of(problem: Problem, split: FtSplit, me: Pe) -> Result<Layout, String> {
+    let layout = match split {
+        FtSplit::Planes(pes) => Layout::new(problem, pes, me),
+        FtSplit::Grid(ty, tz) => Layout::on_grid(problem, Grid { ty, tz }, me),
+    };
+    layout.map_err(|error| error.to_string())
+}
+
 impl FtMessages {
     /// The messages of PE `me` for a box and a variant, by its name.
     ///
@@ -46,12 +65,7 @@ impl FtMessages {
     pub fn new([nx, ny, nz]: [usize; 3], split: FtSplit, variant: &str, me: Pe) -> Result<Self, String> {
         let found = Variant::ALL.iter().find(|known| known.name() == variant);
         let variant = *found.ok_or_else(|| format!("there is no variant {variant:?}"))?;
-        let problem = Problem { nx, ny, nz, iterations: 1 };
-        let layout = match split {
-            FtSplit::Planes(pes) => Layout::new(problem, pes, me),
-            FtSplit::Grid(ty, tz) => Layout::on_grid(problem, Grid { ty, tz }, me),
-        };
-        let plan = layout.map_err(|error| error.to_string())?.forward(variant);
+        let plan = layout_of(Problem { nx, ny, nz, iterations: 1 }, split, me)?.forward(variant);
         let round = |round: &Transposition| FtRound {
             targets: round.messages().map(|message| message.pe).collect(),
             bytes: round.piece_len() * size_of::<Complex64>(),
@@ -167,8 +181,9 @@ mod tests {
             let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
             entries.filter(|path| path.extension().is_some_and(|end| end == "rs")).count()
         };
-        // Neither this file, nor the reference checksums, which are data, nor the slow one of the tests.
-        let others = 3;
+        // Neither this file, nor the skeleton, nor the reference checksums, which are data, nor the naive
+        // transform of the tests.
+        let others = 4;
         let files = names(&folder) + names(&folder.join("transport")) - others;
         assert_eq!(files, SHARED.len() + TRANSPORTS.len());
         let lines = ft_lines();

@@ -44,6 +44,7 @@ mod random;
 mod reference;
 mod report;
 mod single;
+pub mod skeleton;
 mod solver;
 mod transform;
 mod transport;

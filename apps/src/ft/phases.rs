@@ -87,7 +87,7 @@ impl<'w> Clock<'w> {
 }
 
 /// The customary count of floating-point operations of an FFT of `len` elements.
-fn operations(len: usize) -> f64 {
+pub(super) fn operations(len: usize) -> f64 {
     5.0 * len as f64 * (len as f64).log2()
 }
 

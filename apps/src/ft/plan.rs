@@ -31,6 +31,11 @@ impl Tally {
         Tally { messages: self.messages + other.messages, bytes: self.bytes + other.bytes }
     }
 
+    /// The sum of all.
+    pub(super) fn sum(all: &[Tally]) -> Tally {
+        all.iter().fold(Tally::default(), |sum, one| sum.plus(*one))
+    }
+
     /// `times` times as many.
     pub(super) fn times(self, times: u64) -> Tally {
         Tally { messages: self.messages * times, bytes: self.bytes * times }

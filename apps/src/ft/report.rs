@@ -45,6 +45,7 @@ pub(super) struct Report {
 impl Report {
     pub(super) fn new(solved: Class, run: Run, layout: Layout, outcome: Outcome, overlap: Overlap) -> Self {
         let phases = Phase::ALL.into_iter().zip(outcome.phases.iter().copied());
+        let tally = Tally::sum(&outcome.sent);
         Report {
             app: "ft",
             class: solved.name,
@@ -56,8 +57,8 @@ impl Report {
             mops: solved.problem.mops(outcome.seconds),
             seconds: outcome.seconds,
             phases: phases.map(|(phase, spent)| (key(phase), spent)).collect(),
-            messages: outcome.tally.messages,
-            bytes: outcome.tally.bytes,
+            messages: tally.messages,
+            bytes: tally.bytes,
             overlap,
             solved,
             layout,
@@ -90,7 +91,7 @@ impl Report {
     }
 
     fn write_communication(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Tally { messages, bytes } = self.outcome.tally;
+        let Tally { messages, bytes } = Tally::sum(&self.outcome.sent);
         writeln!(f, "\n{:<20}  {messages} from each PE, {} in all", "messages", Bytes(bytes))?;
         writeln!(f, "{:<20}  {}", "transport", self.transport)?;
         let Overlap { share, efficiency, exposed_seconds, alone_seconds } = self.overlap;
@@ -145,7 +146,7 @@ impl fmt::Display for Comparison<'_> {
         write!(f, "  {:>10}  {:>10}  {:>6}  {:>9}", "in memory", "barrier", "hidden", "messages")?;
         writeln!(f, "  {:>10}  verification", "bytes each")?;
         for report in self.0 {
-            let (tally, seconds) = (report.outcome.tally, report.seconds);
+            let (tally, seconds) = (Tally::sum(&report.outcome.sent), report.seconds);
             let speedup = self.0[0].seconds / seconds;
             write!(f, "{:<12}  {seconds:>9.6}  {:>8.1}", report.variant, report.mops)?;
             write!(f, "  {speedup:>7.2}  {:<11}", report.transport)?;
@@ -183,7 +184,7 @@ mod tests {
             seconds: 0.5,
             phases: vec![PhaseSeconds { max: 0.25, mean: 0.125 }; Phase::ALL.len()],
             checksums: class.reference.iter().map(|&(re, im)| Complex64::new(re, im) * factor).collect(),
-            tally: Tally { messages: 14, bytes: 14 << 20 },
+            sent: vec![Tally { messages: 7, bytes: 7 << 20 }; 2],
         };
         let run = Run { variant: Variant::Exchange, transport: Transport::OneSided, simulated_gflops: 1.0 };
         Report::new(class, run, layout, outcome, Overlap::new(0.5, 2.0, 0.96875, false))

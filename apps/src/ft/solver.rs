@@ -4,7 +4,7 @@
 //! peers only between the barriers that its exclusive phases make, and read by its owner only within them. A
 //! transform's target is also the staging buffer of its stages, because it is written only after them.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 
 use num_complex::Complex64;
 use pelago::Result;
@@ -30,7 +30,7 @@ use crate::collect::collect;
 /// How often the messages of a 3-D FFT are sent alone; the shortest time counts.
 const ALONE_REPEATS: usize = 3;
 
-/// The results of a run, the same on every PE except for the tally.
+/// The results of a run, the same on every PE except for what was sent.
 pub(super) struct Outcome {
     /// The time of the slowest PE.
     pub(super) seconds: f64,
@@ -38,8 +38,8 @@ pub(super) struct Outcome {
     pub(super) phases: Vec<PhaseSeconds>,
     /// One checksum an iteration.
     pub(super) checksums: Vec<Complex64>,
-    /// This PE's transfers within the timed part.
-    pub(super) tally: Tally,
+    /// This PE's transfers to each PE within the timed part.
+    pub(super) sent: Vec<Tally>,
 }
 
 /// The time that the PEs spent in one phase.
@@ -97,7 +97,8 @@ pub(super) struct Rounds<'w> {
     /// The number of units of a round that may be in the staging buffer at a time.
     window: usize,
     pub(super) clock: Clock<'w>,
-    tally: Cell<Tally>,
+    /// The messages that were sent to each PE.
+    sent: RefCell<Vec<Tally>>,
 }
 
 impl<'w> Solver<'w> {
@@ -120,19 +121,19 @@ impl<'w> Solver<'w> {
                 carrier,
                 inboxes,
                 clock: Clock::start(world, simulated_gflops),
-                tally: Cell::default(),
+                sent: RefCell::new(vec![Tally::default(); world.n_pes()]),
             },
         })
     }
 
     /// Collective: an untimed initialisation and forward transform, then the timed run.
-    fn solve(&mut self, progress: &mut dyn FnMut(usize)) -> Result<Outcome> {
+    pub(super) fn solve(&mut self, progress: &mut dyn FnMut(usize)) -> Result<Outcome> {
         let Solver { world, layout, .. } = *self;
         self.initialise();
         self.forward()?;
         world.barrier();
         self.rounds.clock.restart();
-        self.rounds.tally.take();
+        self.rounds.sent.borrow_mut().fill(Tally::default());
         self.initialise();
         self.forward()?;
         let mut parts = Vec::with_capacity(layout.problem.iterations);
@@ -142,13 +143,14 @@ impl<'w> Solver<'w> {
         }
         let checksums = sum_by_place(&collect(world, &parts)?);
         self.rounds.clock.lap(Phase::Other);
-        debug_assert_eq!(self.rounds.tally.get(), self.planned(), "messages of the run and of its plan");
+        let sent = self.rounds.sent.borrow().clone();
+        debug_assert_eq!(Tally::sum(&sent), self.planned(), "messages of the run and of its plan");
         let times = collect(world, &self.rounds.clock.seconds())?;
         Ok(Outcome {
             seconds: times.iter().map(|phases| phases.iter().sum()).fold(0.0, f64::max),
             phases: max_and_mean(&times),
             checksums,
-            tally: self.rounds.tally.get(),
+            sent,
         })
     }
 
@@ -224,10 +226,10 @@ impl Rounds<'_> {
         target: &mut [Complex64],
     ) -> Result<()> {
         let plan = transform.plan().clone();
-        let Rounds { carrier, inboxes, window, clock, tally } = self;
-        let (clock, tally) = (&*clock, &*tally);
+        let Rounds { carrier, inboxes, window, clock, sent } = self;
+        let (clock, sent) = (&*clock, &*sent);
         let mut run = |number: usize, source: Source, inbox: &Symmetric<'_, Complex64>| {
-            let lane = Lane { transposition: &plan.transpositions[number], inbox, clock, tally };
+            let lane = Lane { transposition: &plan.transpositions[number], inbox, clock, sent };
             let mut stage = Stage { transform, number, source, clock };
             exchange(&**carrier, &lane, &mut stage, target, *window)
         };
@@ -256,9 +258,9 @@ impl Rounds<'_> {
     /// Collective: the messages of a 3-D FFT with nothing computed between them; their contents are those of
     /// `staging`.
     fn send_alone(&mut self, plan: &Plan, staging: &mut [Complex64]) -> Result<()> {
-        let Rounds { carrier, inboxes, window, clock, tally } = self;
+        let Rounds { carrier, inboxes, window, clock, sent } = self;
         for (transposition, inbox) in plan.transpositions.iter().zip(inboxes) {
-            let lane = Lane { transposition, inbox, clock, tally };
+            let lane = Lane { transposition, inbox, clock, sent };
             exchange(&**carrier, &lane, &mut Nothing, staging, *window)?;
             inbox.exclusive(|_| clock.lap(Phase::Barrier))?;
             clock.lap(Phase::Barrier);
@@ -473,7 +475,7 @@ mod tests {
             on_threads(way, problem, |mut solver| {
                 let world = solver.world;
                 let before = world.counters();
-                let tally = solver.solve(&mut |_| ()).unwrap().tally;
+                let tally = Tally::sum(&solver.solve(&mut |_| ()).unwrap().sent);
                 let after = world.counters();
                 let seen = (tally.messages as usize, tally.bytes as usize);
                 assert_eq!(seen, (forward + 3 * inverse, 4 * bytes), "{way:?}");
@@ -494,7 +496,7 @@ mod tests {
         for (variant, messages) in [(Variant::Slabs, 4 + 16), (Variant::Pencils, 2 * 16 + 8 * 4)] {
             let way = Way { variant, transport: Transport::OneSided, pes: 2, grid: None, window: 1 };
             for outcome in on_threads(way, problem, |mut solver| solver.solve(&mut |_| ()).unwrap()) {
-                assert_eq!(outcome.tally, Tally { messages, bytes: 2 * 16 * 64 }, "{variant:?}");
+                assert_eq!(Tally::sum(&outcome.sent), Tally { messages, bytes: 2 * 16 * 64 }, "{variant:?}");
             }
         }
     }

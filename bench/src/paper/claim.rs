@@ -67,6 +67,8 @@ pub enum How {
     Measured,
     /// In the virtual time of a simulated network: the same on every machine.
     Simulated,
+    /// In the virtual time of a modelled machine, by events: the same on every machine.
+    Modelled,
     /// Messages, words, instructions or lines, counted without a clock.
     Counted,
     /// From numbers of the paper by a formula.
@@ -79,6 +81,7 @@ impl How {
         match self {
             How::Measured => "measured",
             How::Simulated => "simulated",
+            How::Modelled => "modelled",
             How::Counted => "counted",
             How::Computed => "computed",
         }

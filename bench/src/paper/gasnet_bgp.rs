@@ -4,6 +4,7 @@
 mod collectives;
 mod ft;
 pub mod links;
+mod machine;
 
 use super::claim::{Claim, Experiment, How, Paper, Rest};
 use super::lab::Network;
@@ -90,8 +91,14 @@ pub static PAPER: Paper = Paper {
                     how: How::Measured,
                     run: links::bandwidth_over_tcp,
                 },
+                Experiment {
+                    figure: "links",
+                    title: "Bandwidth to several nodes of the torus",
+                    how: How::Modelled,
+                    run: machine::links,
+                },
             ],
-            rest: Some(Rest::NeedsModel("the torus and its links")),
+            rest: None,
         },
         Claim {
             row: "0.5",
@@ -144,27 +151,41 @@ pub static PAPER: Paper = Paper {
             statement: "Strong scaling: MPI packed slabs are faster than MPI slabs; UPC slabs beat them by \
                         37 % and 63 % on average",
             condition: "2048 x 1024 x 1024 on 256 to 16384 cores",
-            experiments: &[Experiment {
-                figure: "strong-scaling",
-                title: "A fixed problem on more and more nodes",
-                how: How::Simulated,
-                run: ft::strong_scaling,
-            }],
-            rest: Some(Rest::NeedsModel(
-                "16384 cores, the bisection of the torus and its kink at 2048 cores",
-            )),
+            experiments: &[
+                Experiment {
+                    figure: "strong-scaling",
+                    title: "A fixed problem on more and more nodes",
+                    how: How::Simulated,
+                    run: ft::strong_scaling,
+                },
+                Experiment {
+                    figure: "strong-scaling",
+                    title: "A fixed problem on the modelled machine",
+                    how: How::Modelled,
+                    run: machine::strong_scaling,
+                },
+            ],
+            rest: None,
         },
         Claim {
             row: "0.9",
             statement: "Weak scaling: UPC slabs reach 1.93 Tflop/s, the best MPI 1.37: 40 % more",
             condition: "D/8 on 256 cores to 8D on 16384, D = 2048 x 1024 x 1024",
-            experiments: &[Experiment {
-                figure: "weak-scaling",
-                title: "A problem that grows with the nodes",
-                how: How::Simulated,
-                run: ft::weak_scaling,
-            }],
-            rest: Some(Rest::NeedsModel("16384 cores and their torus")),
+            experiments: &[
+                Experiment {
+                    figure: "weak-scaling",
+                    title: "A problem that grows with the nodes",
+                    how: How::Simulated,
+                    run: ft::weak_scaling,
+                },
+                Experiment {
+                    figure: "weak-scaling",
+                    title: "A problem that grows with the modelled machine",
+                    how: How::Modelled,
+                    run: machine::weak_scaling,
+                },
+            ],
+            rest: None,
         },
         Claim {
             row: "0.10",
@@ -211,10 +232,22 @@ pub static PAPER: Paper = Paper {
                     run: collectives::barrier,
                 },
                 Experiment {
+                    figure: "barrier",
+                    title: "Barrier on the modelled machine",
+                    how: How::Modelled,
+                    run: machine::barrier,
+                },
+                Experiment {
                     figure: "broadcast",
                     title: "Broadcast of a node, native and by messages",
                     how: How::Measured,
                     run: collectives::broadcast,
+                },
+                Experiment {
+                    figure: "broadcast",
+                    title: "Broadcast on the modelled machine",
+                    how: How::Modelled,
+                    run: machine::broadcast,
                 },
                 Experiment {
                     figure: "all-to-all",
@@ -222,8 +255,14 @@ pub static PAPER: Paper = Paper {
                     how: How::Measured,
                     run: collectives::all_to_all,
                 },
+                Experiment {
+                    figure: "all-to-all",
+                    title: "All-to-all on the modelled machine",
+                    how: How::Modelled,
+                    run: machine::all_to_all,
+                },
             ],
-            rest: Some(Rest::NeedsModel("the tree, the torus and the barrier network")),
+            rest: None,
         },
         Claim {
             row: "0.14",

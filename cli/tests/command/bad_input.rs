@@ -130,6 +130,8 @@ fn options_and_names_that_do_not_exist() {
         (&["run", "-n", "2", "ft", "--class", "SS"], &["--class", "did you mean S?"]),
         (&["run", "-n", "2", "ft", "--variant", "exchagne"], &["the variants are", "mean exchange?"]),
         (&["info", "--setting"], &["'--setting'", "'--settings'"]),
+        (&["info", "--scale", "1"], &["'--scale <N>'", "2..=16777216"]),
+        (&["info", "--scale", "10", "--ppn", "0"], &["'--ppn <N>'", "1..=4096"]),
     ];
     for (args, parts) in cases {
         refused(args, &[], parts);

@@ -143,6 +143,7 @@ const PRINTING: [&[&str]; 20] = [
     &["info"],
     &["info", "--settings"],
     &["info", "--fabrics", "--json"],
+    &["info", "--scale", "1000"],
     &["info", "--collectives", "-n", "4"],
     &["coll", "show", "broadcast"],
     &["coll", "list"],

@@ -53,7 +53,15 @@ fn every_claim_has_one_row_with_figures_or_a_reason() {
             // A claim with figures and a missing part has a line for each.
             found.dedup();
             assert_eq!(found, expected, "{list}");
-            let hows = ["measured", "simulated", "counted", "computed", "needs-model", "not-reproducible"];
+            let hows = [
+                "measured",
+                "simulated",
+                "modelled",
+                "counted",
+                "computed",
+                "needs-model",
+                "not-reproducible",
+            ];
             assert!(lines.iter().all(|line| hows.iter().any(|how| line.contains(how))), "{list}");
         }
     }

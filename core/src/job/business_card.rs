@@ -89,6 +89,17 @@ fn node_memory_bytes() -> Option<usize> {
 }
 
 impl BusinessCard {
+    /// Bytes of a card that was read, with the strings of this one.
+    pub fn held_bytes(&self) -> usize {
+        let BusinessCard { node, machine, pid_space, secret, memory, fabrics, .. } = self;
+        let strings = node.len() + machine.len() + pid_space.len() + secret.len() + memory.len();
+        let of_offer = |offer: &Offer| {
+            let addresses = offer.addresses.iter().map(|address| size_of::<Vec<u8>>() + address.len());
+            size_of::<Offer>() + offer.terms.len() + offer.obstacle.len() + addresses.sum::<usize>()
+        };
+        size_of::<BusinessCard>() + strings + fabrics.iter().map(of_offer).sum::<usize>()
+    }
+
     /// The card as bytes: the numbers, including the number of fabrics, then each of the other fields after
     /// its length, and for each fabric the number of its addresses and its fields.
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -59,6 +59,11 @@ impl Routes {
         Routes { me, reach, nodes }
     }
 
+    /// Bytes of the nodes of a job's PEs.
+    pub const fn table_bytes(n_pes: usize) -> usize {
+        n_pes * size_of::<u32>()
+    }
+
     /// The route to `pe`.
     #[inline]
     pub fn to(&self, pe: Pe) -> Route {

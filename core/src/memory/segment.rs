@@ -72,6 +72,11 @@ impl Memory {
         Memory { segment, limit, slots, regions }
     }
 
+    /// Bytes of the tables of a job of `n_pes` PEs, in each of them.
+    pub const fn table_bytes(n_pes: usize) -> usize {
+        n_pes * (size_of::<Option<u32>>() + size_of::<*mut u8>())
+    }
+
     /// Whether operations on a PE go to its memory, which is mapped here.
     pub fn is_mapped(&self, pe: Pe) -> bool {
         !self.regions.0[pe].is_null()

@@ -40,6 +40,11 @@ enum Route {
 }
 
 impl Peers {
+    /// Bytes of the peers of a job of `n_pes` PEs.
+    pub const fn table_bytes(n_pes: usize) -> usize {
+        n_pes * size_of::<Peer>()
+    }
+
     pub fn new(world: &Messaging) -> Peers {
         let (memory, me) = (&world.memory, world.my_pe());
         let segment = Arc::clone(memory.segment());

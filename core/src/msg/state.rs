@@ -48,6 +48,11 @@ pub struct Limits {
 }
 
 impl MsgState {
+    /// Bytes of the peers of a job of `n_pes` PEs, from the first message on.
+    pub const fn table_bytes(n_pes: usize) -> usize {
+        State::table_bytes(n_pes)
+    }
+
     pub fn new(settings: &Settings) -> MsgState {
         let [eager_bytes, net_eager_bytes] =
             [EAGER_BYTES, NET_EAGER_BYTES].map(|bytes| settings.eager_limit.unwrap_or(bytes));
@@ -281,6 +286,11 @@ impl Unexpected {
 }
 
 impl State {
+    /// Bytes of the peers of a job of `n_pes` PEs.
+    pub(super) const fn table_bytes(n_pes: usize) -> usize {
+        n_pes * (size_of::<Peer>() + size_of::<Option<[Consumer<'static>; 2]>>())
+    }
+
     fn new(world: &Teams, limits: Limits) -> State {
         let (memory, me, n_pes) = (&world.memory, world.my_pe(), world.n_pes());
         let segment = Arc::clone(memory.segment());

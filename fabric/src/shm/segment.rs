@@ -104,6 +104,11 @@ impl Layout {
         self.heap_bytes + self.pool_bytes
     }
 
+    /// Memory of one PE besides its heap and its pool: its block, its rings, and its share of all FIFOs.
+    pub fn own_bytes(&self) -> usize {
+        self.heaps_offset() / self.n_pes.max(1)
+    }
+
     fn blocks_offset(&self) -> usize {
         size_of::<Header>().next_multiple_of(64)
     }

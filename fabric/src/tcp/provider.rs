@@ -44,6 +44,11 @@ pub struct Tcp {
 }
 
 impl Tcp {
+    /// Bytes of the table of peers in each process of a job, without what open connections need.
+    pub const fn table_bytes(processes: usize) -> usize {
+        Peer::table_bytes(processes)
+    }
+
     /// Opens an endpoint for each PE of a process.
     ///
     /// # Errors

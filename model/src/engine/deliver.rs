@@ -55,6 +55,9 @@ impl State<'_> {
         match kind {
             Kind::Put | Kind::PutFirst | Kind::Request => self.machine.network.receive_overhead,
             Kind::Signal => self.machine.network.send_overhead,
+            Kind::Announcement | Kind::ClearToSend => {
+                self.machine.protocol.message_receive_overhead + self.machine.protocol.handshake_overhead
+            }
             _ => self.machine.protocol.message_receive_overhead,
         }
     }

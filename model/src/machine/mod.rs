@@ -88,6 +88,9 @@ pub struct Protocol {
     pub message_send_overhead: Time,
     /// The time of the processor to receive one.
     pub message_receive_overhead: Time,
+    /// The time of the processor, at each side, for the handshake of an announced message, besides the
+    /// overheads.
+    pub handshake_overhead: Time,
     /// Whether two-sided messages make progress while their ranks compute.
     pub progresses_alone: bool,
     /// Whether the network executes puts and gets at their target without its processor.
@@ -215,6 +218,7 @@ impl Machine {
                 eager_bytes: 8 << 10,
                 message_send_overhead: overhead,
                 message_receive_overhead: overhead,
+                handshake_overhead: 0,
                 progresses_alone: true,
                 has_hardware_puts: true,
                 signals_follow: false,

@@ -76,6 +76,7 @@ fn protocol(section: &Section) -> Result<Protocol, Defect> {
         eager_bytes: section.count("eager_bytes", 0..=1 << 40)?,
         message_send_overhead: section.nanoseconds("message_send_overhead_ns")?,
         message_receive_overhead: section.nanoseconds("message_receive_overhead_ns")?,
+        handshake_overhead: section.nanoseconds("handshake_overhead_ns")?,
         progresses_alone: section.choice("progress", &[("alone", true), ("in calls", false)])?,
         has_hardware_puts: section.choice("puts", &[("hardware", true), ("software", false)])?,
         signals_follow: section.choice("signals", &[("with data", false), ("after data", true)])?,

@@ -27,7 +27,7 @@ const MISTAKES: [Mistake; 22] = [
     ("bluegene-p", "pes_per_node = 4", "pes_per_nod = 4", &["pes_per_node is missing", "from 1 to 4096"]),
     ("bluegene-p", "cards_per_node = 1", "cards_per_node = 5", &["cards_per_node = 5", "lower it"]),
     ("bluegene-p", "\"queue\"", "\"queues\"", &["contention = \"queues\"", "\"queue\" or \"fluid\""]),
-    ("bluegene-p", "latency_ns = 1000", "latency_ns = -1", &["network.latency_ns = -1", "0 to 1e9"]),
+    ("bluegene-p", "latency_ns = 800", "latency_ns = -1", &["network.latency_ns = -1", "0 to 1e9"]),
     ("bluegene-p", "gap_ns = 0 ", "gap_ns = nan ", &["network.gap_ns = nan", "0 to 1e9"]),
     ("bluegene-p", "2.244e9", "2.244", &["network.bytes_per_second = 2.244", "1e3 to 1e16"]),
     ("bluegene-p", "2.244e9", "inf", &["network.bytes_per_second = inf", "1e3 to 1e16"]),

@@ -1,5 +1,6 @@
 //! Tests of the simulator. Times are compared with closed forms and between models of contention.
 
+mod blue_gene;
 mod closed_forms;
 mod contention;
 mod machines;

@@ -30,6 +30,7 @@ const LAYERS: [(&str, &[&str]); 2] = [
             "message_coll",
             "wakers",
             "runtime",
+            "footprint",
             "join",
             "process",
         ],

@@ -65,9 +65,9 @@ impl Carrier for Collectives<'_> {
     ) -> Result<()> {
         let (round, world, outbox) = (lane.transposition, self.outbox.world(), self.outbox.local());
         let mut requests = Vec::new();
-        produce(&mut |Message { step, rank, .. }, piece| {
+        produce(&mut |Message { step, rank, pe, .. }, piece| {
             outbox.write(round.place(step, rank), piece);
-            lane.count(piece);
+            lane.count(pe, piece);
             lane.clock.lap(Phase::InMemoryTransfer);
             // Earlier operations move only while this PE makes progress.
             world.progress();

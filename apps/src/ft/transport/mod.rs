@@ -2,7 +2,7 @@
 //! gets the pieces as they are computed and moves them to where the plan says. Invariant: what is computed,
 //! when a piece is sent, and where it arrives does not depend on the transport.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::ops::Range;
 
 use num_complex::Complex64;
@@ -74,14 +74,16 @@ pub(super) struct Lane<'a, 'w> {
     pub(super) transposition: &'a Transposition,
     pub(super) inbox: &'a Symmetric<'w, Complex64>,
     pub(super) clock: &'a Clock<'w>,
-    pub(super) tally: &'a Cell<Tally>,
+    /// The messages that were sent to each PE.
+    pub(super) sent: &'a RefCell<Vec<Tally>>,
 }
 
 impl Lane<'_, '_> {
-    /// Counts a message.
-    pub(super) fn count(&self, piece: &[Complex64]) {
+    /// Counts a message to a PE.
+    pub(super) fn count(&self, pe: Pe, piece: &[Complex64]) {
         let one = Tally { messages: 1, bytes: size_of_val(piece) as u64 };
-        self.tally.set(self.tally.get().plus(one));
+        let to = &mut self.sent.borrow_mut()[pe];
+        *to = to.plus(one);
     }
 }
 

@@ -37,7 +37,7 @@ impl Carrier for OneSided<'_> {
         self.world.scope(|scope| {
             produce(&mut |message, piece| {
                 scope.put(lane.inbox, message.pe, message.place, piece)?;
-                lane.count(piece);
+                lane.count(message.pe, piece);
                 lane.clock.lap(Phase::CommunicationStart);
                 Ok(())
             })

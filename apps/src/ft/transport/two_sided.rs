@@ -43,7 +43,7 @@ impl Carrier for TwoSided<'_> {
             }
             lane.clock.lap(Phase::CommunicationStart);
             produce(&mut |message, piece| {
-                lane.count(piece);
+                lane.count(message.pe, piece);
                 if message.rank == round.team.me {
                     lane.inbox.local().write(message.place, piece);
                     lane.clock.lap(Phase::InMemoryTransfer);

@@ -17,12 +17,12 @@ const GRIDS: [[usize; 2]; 7] = [[16, 16], [16, 32], [32, 32], [64, 32], [64, 64]
 /// Bytes of a complex double.
 const ELEMENT_BYTES: usize = 16;
 /// The sides of the figures: variant, transport, name.
-const SIDES: [(&str, &str, &str); 3] = [
+pub const SIDES: [(&str, &str, &str); 3] = [
     ("slabs", "one-sided", "one-sided slabs (UPC)"),
     ("packed-slabs", "two-sided", "two-sided packed slabs (MPI)"),
     ("slabs", "two-sided", "two-sided slabs (MPI)"),
 ];
-const SPEED: Axis = Axis { label: "Gflop/s of all PEs", scale: Scale::Decades };
+pub const SPEED: Axis = Axis { label: "Gflop/s of all PEs", scale: Scale::Decades };
 
 fn class(name: &str) -> Result<[usize; 3]> {
     ft_class(name).with_context(|| format!("there is no class {name}"))
@@ -211,7 +211,7 @@ pub fn strong_scaling(lab: &Lab) -> Result<Evidence> {
 }
 
 /// The customary number of operations of a 3-D FFT, in 10^9.
-fn gigaflops([nx, ny, nz]: [usize; 3]) -> f64 {
+pub fn gigaflops([nx, ny, nz]: [usize; 3]) -> f64 {
     let points = (nx * ny * nz) as f64;
     5e-9 * points * points.log2()
 }
