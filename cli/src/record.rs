@@ -223,8 +223,8 @@ fn read_statistics(folder: &Path) -> anyhow::Result<Vec<PeStatistics>> {
     }
     if all.is_empty() {
         bail!(
-            "no PE has left statistics in {}. Is the program one of Pelago's, has it ended by leaving the job \
-             (finalize), and does every host see this folder?",
+            "no PE has left statistics in {}. Is the program one of Pelago's, has it left the job at its \
+             end (finalize), and does every host see this folder?",
             folder.display()
         );
     }
