@@ -6,23 +6,24 @@
 mod agent;
 mod app;
 mod coll;
+mod completions;
 #[cfg(test)]
 #[path = "../../boot/tests/common/fuzzing.rs"]
 mod fuzzing;
 mod info;
 mod man;
+mod measure;
 mod model;
 mod run;
 mod sim;
-mod tune;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use measure::{Bench, PaperCommand, Tune};
 use pelago_apps::print_help;
-use pelago_bench::{Bench, Interrupted, PaperCommand};
 use pelago_boot::tell;
 
 /// The exit status for invalid arguments.
@@ -62,8 +63,9 @@ enum Command {
     Paper(PaperCommand),
     Coll(coll::Coll),
     Model(model::Model),
-    Tune(tune::Tune),
+    Tune(Tune),
     Info(info::Info),
+    Completions(completions::Completions),
     #[command(hide = true)]
     Man(man::Man),
 }
@@ -81,12 +83,12 @@ fn main() -> ExitCode {
         Command::Model(model) => ("model", model.execute()),
         Command::Tune(tune) => ("tune", tune.execute()),
         Command::Info(info) => ("info", info.execute()),
+        Command::Completions(completions) => ("completions", completions.execute(Cli::command())),
         Command::Man(man) => ("man", man.execute(Cli::command())),
     };
     outcome.unwrap_or_else(|error| {
         tell(&format!("pelago {name}: {error:#}\n"));
-        let interrupted = error.downcast_ref::<Interrupted>();
-        ExitCode::from(interrupted.map_or(USAGE_EXIT_CODE, Interrupted::status))
+        ExitCode::from(measure::interrupted(&error).unwrap_or(USAGE_EXIT_CODE))
     })
 }
 
@@ -144,6 +146,7 @@ mod tests {
             "model compare --machine hdr-fat-tree --op barrier --pes 4096 --json",
             "tune -n 4 --quick",
             "info --settings",
+            "completions bash",
             "info --fabrics --json",
             "--help",
             "--version",

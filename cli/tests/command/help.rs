@@ -66,6 +66,37 @@ fn manual_pages_have_the_options_and_examples_of_the_help() {
 }
 
 #[test]
+fn completions_have_every_command() {
+    let help = run(&["--help"]).stdout;
+    let commands = help.split_once("Commands:\n").unwrap().1.split("\n\n").next().unwrap();
+    let names: Vec<_> = commands.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"run") && names.contains(&"completions"), "{names:?}");
+    for shell in ["bash", "zsh", "fish"] {
+        let ended = run(&["completions", shell]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+        for name in &names {
+            assert!(ended.stdout.contains(name), "{shell} does not complete {name}");
+        }
+        // An option of `run`.
+        assert!(ended.stdout.contains("tag-output"), "{shell} completes no options");
+    }
+    assert_eq!(run(&["completions", "tcl"]).status, 2);
+}
+
+#[test]
+fn bash_completes_a_command() {
+    let folder = std::env::temp_dir().join(format!("pelago-completions-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("pelago");
+    std::fs::write(&file, run(&["completions", "bash"]).stdout).unwrap();
+    let script =
+        "source $0; COMP_WORDS=(pelago inf); COMP_CWORD=1; _pelago pelago inf pelago; echo ${COMPREPLY[@]}";
+    let bash = std::process::Command::new("bash").args(["-c", script]).arg(&file).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&bash.stdout), "info\n", "{bash:?}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn applications_are_listed() {
     let list = run(&["app"]).stdout;
     let names: Vec<_> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
