@@ -61,7 +61,7 @@ pub struct Install {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Profile {
+pub enum Profile {
     Dev,
     Dist,
 }
@@ -75,6 +75,11 @@ impl Install {
     /// The same without `pelago`, which takes longer to compile than the library.
     pub fn dist_library(prefix: &Path) -> Install {
         Install { without_command: true, ..Install::dist(prefix) }
+    }
+
+    /// A profile below `prefix`.
+    pub fn with_profile(prefix: &Path, profile: Profile) -> Install {
+        Install { profile, ..Install::dist(prefix) }
     }
 
     /// Builds and installs.

@@ -56,6 +56,7 @@ pub fn run(full: bool) -> Result<()> {
     if full {
         let full = vec![
             Step { name: "packages", work: Work::Call("apt-get install", install_needs) },
+            Step { name: "publish", work: Work::Command(package(&metadata.packages)) },
             Step { name: "full", work: Work::Tests(full_tests(&metadata.packages)?) },
         ];
         rows.run(full);
@@ -154,6 +155,15 @@ fn full_tests(packages: &[Package]) -> Result<Command> {
     Ok(command)
 }
 
+/// Packs all crates that are published, and builds each of them from its package.
+fn package(packages: &[Package]) -> Command {
+    let mut command = cargo(&["package", "--workspace"]);
+    for package in packages.iter().filter(|package| package.publish.as_ref().is_some_and(Vec::is_empty)) {
+        command.args(["--exclude", &package.name]);
+    }
+    command
+}
+
 /// Installs the missing packages, or lists them.
 fn install_needs() -> Result<()> {
     let missing = missing_packages(Need::is_met);
@@ -227,6 +237,14 @@ mod tests {
         let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         let features = format!("a/full,c/full,{ALL_OPTIONAL}");
         assert_eq!(arguments, ["test", "-p", "a", "-p", "c", "--features", &features]);
+    }
+
+    #[test]
+    fn private_crates_are_not_packed() {
+        let private = Package { publish: Some(Vec::new()), ..package("b", &[]) };
+        let command = super::package(&[package("a", &[]), private]);
+        let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(arguments, ["package", "--workspace", "--exclude", "b"]);
     }
 
     #[test]

@@ -5,4 +5,6 @@ mod cmake;
 mod headers;
 mod install;
 mod interpose;
+#[cfg(feature = "full")]
+mod packages;
 mod symbols;
