@@ -16,6 +16,8 @@ fn help_teaches_by_examples() {
     let listed = run(&["--help"]).stdout;
     let (_, commands) = listed.split_once("Commands:\n").unwrap();
     let commands = commands.split("\n\n").next().unwrap().lines();
+    // Lines that continue a text are indented further.
+    let commands = commands.filter(|line| !line.starts_with("   "));
     let names = commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
     let mut helps = vec![vec!["--help"]];
     helps.extend(names.map(|name| vec![name, "--help"]));
@@ -69,7 +71,8 @@ fn manual_pages_have_the_options_and_examples_of_the_help() {
 fn completions_have_every_command() {
     let help = run(&["--help"]).stdout;
     let commands = help.split_once("Commands:\n").unwrap().1.split("\n\n").next().unwrap();
-    let names: Vec<_> = commands.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let names = commands.lines().filter(|line| !line.starts_with("   "));
+    let names: Vec<_> = names.filter_map(|line| line.split_whitespace().next()).collect();
     assert!(names.contains(&"run") && names.contains(&"completions"), "{names:?}");
     for shell in ["bash", "zsh", "fish"] {
         let ended = run(&["completions", shell]);
