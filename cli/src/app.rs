@@ -8,6 +8,8 @@ use clap::Args;
 use pelago_apps::{App as Application, nearest};
 use pelago_boot::{print, tell};
 
+use crate::measure;
+
 /// Run a built-in application as a PE of the surrounding job
 ///
 /// Without a launcher the job has one process. A process has one PE, or PELAGO_PES_PER_PROCESS PEs as
@@ -71,7 +73,7 @@ impl App {
 
 /// All built-in applications, by name: those of the library, and those of the benchmarks.
 fn apps() -> Vec<&'static Application> {
-    let mut apps: Vec<_> = pelago_apps::apps().iter().chain([&pelago_bench::APP]).collect();
+    let mut apps: Vec<_> = pelago_apps::apps().iter().chain(measure::APPS).collect();
     apps.sort_unstable_by_key(|app| app.name);
     apps
 }

@@ -7,25 +7,26 @@ mod agent;
 mod app;
 mod attach;
 mod coll;
+mod completions;
 #[cfg(test)]
 #[path = "../../boot/tests/common/fuzzing.rs"]
 mod fuzzing;
 mod info;
 mod man;
+mod measure;
 mod model;
 mod ps;
 mod record;
 mod run;
 mod sim;
-mod tune;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use measure::{Bench, PaperCommand, Tune};
 use pelago_apps::print_help;
-use pelago_bench::{Bench, Interrupted, PaperCommand};
 use pelago_boot::tell;
 
 /// The exit status for invalid arguments.
@@ -69,10 +70,11 @@ enum Command {
     Paper(PaperCommand),
     Coll(coll::Coll),
     Model(model::Model),
-    Tune(tune::Tune),
     Trace(record::Trace),
     Stats(record::Stats),
+    Tune(Tune),
     Info(info::Info),
+    Completions(completions::Completions),
     #[command(hide = true)]
     Man(man::Man),
 }
@@ -94,12 +96,12 @@ fn main() -> ExitCode {
         Command::Trace(trace) => ("trace", trace.execute()),
         Command::Stats(stats) => ("stats", stats.execute()),
         Command::Info(info) => ("info", info.execute()),
+        Command::Completions(completions) => ("completions", completions.execute(Cli::command())),
         Command::Man(man) => ("man", man.execute(Cli::command())),
     };
     outcome.unwrap_or_else(|error| {
         tell(&format!("pelago {name}: {error:#}\n"));
-        let interrupted = error.downcast_ref::<Interrupted>();
-        ExitCode::from(interrupted.map_or(USAGE_EXIT_CODE, Interrupted::status))
+        ExitCode::from(measure::interrupted(&error).unwrap_or(USAGE_EXIT_CODE))
     })
 }
 
@@ -165,6 +167,7 @@ mod tests {
             "ps 4711 --stacks --json",
             "attach 4711 2 --ex backtrace",
             "info --settings",
+            "completions bash",
             "info --fabrics --json",
             "--help",
             "--version",

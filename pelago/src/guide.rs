@@ -6,7 +6,7 @@
 //! 3. Tutorial: [a ring](ring), [Jacobi](jacobi), [a histogram by messages](histogram), [a work queue by
 //!    atomics](queue), [several nodes](nodes), [C programs](c)
 //! 4. From other interfaces: [MPI](from_mpi), [OpenSHMEM](from_openshmem), [UPC and GASNet](from_upc)
-//! 5. Reference: [tuning], [finding errors](errors), [the API by task](api)
+//! 5. Reference: [installing](install), [tuning], [finding errors](errors), [the API by task](api)
 //!
 //! `mdbook build pelago/guide` makes a book of the same pages. Their Rust code is tested as documentation,
 //! and their commands by `cli/tests/command/pages/mod.rs`.
@@ -27,6 +27,7 @@ macro_rules! links {
          [queue]: crate::guide::queue\n\
          [nodes]: crate::guide::nodes\n\
          [c]: crate::guide::c\n\
+         [install]: crate::guide::install\n\
          [from_mpi]: crate::guide::from_mpi\n\
          [from_openshmem]: crate::guide::from_openshmem\n\
          [from_upc]: crate::guide::from_upc\n\
@@ -61,6 +62,7 @@ pages! {
     from_mpi: "../guide/from_mpi.md",
     from_openshmem: "../guide/from_openshmem.md",
     from_upc: "../guide/from_upc.md",
+    install: "../guide/install.md",
     tuning: "../guide/tuning.md",
     profile: "../guide/profile.md",
     errors: "../guide/errors.md",

@@ -191,14 +191,14 @@ enum Verdict {
     NoBudget,
 }
 
-/// Builds the probes in the release profile, counts them, and prints the result: a table, or with `json` one
-/// array of objects `{name, counted, budget, verdict, what}`. Fails if a probe exceeds its budget or is
-/// missing, or if the file of counts has others; with `record` the file is written.
+/// Builds the probes in the profile of installations, counts them, and prints the result: a table, or with
+/// `json` one array of objects `{name, counted, budget, verdict, what}`. Fails if a probe exceeds its budget
+/// or is missing, or if the file of counts has others; with `record` the file is written.
 pub fn run(json: bool, record: bool) -> Result<()> {
     let mut built = build(&PROBES)?;
     built.0.extend(build(&FAKE_LIBFABRIC)?.0);
     let (folder, in_rust) = (metadata()?.target_directory.join("budget"), built.program("probe")?);
-    Install::release_library(&folder.join("prefix")).run()?;
+    Install::dist_library(&folder.join("prefix")).run()?;
     let (in_c, of_mpi) = (probes(&folder, "oshcc", "shmem_probe")?, probes(&folder, "mpicc", "mpi_probe")?);
     let alone = |program: Command| tracer::count(program, DEADLINE_SECONDS);
     let mut rows = judge("", &BUDGETS, &alone(Command::new(in_rust))?);
@@ -228,11 +228,11 @@ pub fn run(json: bool, record: bool) -> Result<()> {
 /// The packages that the probes need, built in one call with the library that is installed: the dependencies
 /// then have the same features for all of them, and are compiled once.
 const PROBES: [&str; 5] =
-    ["--release", "--lib", "--bins", "--package=pelago-budget", "--package=pelago-library"];
+    ["--lib", "--bins", "--profile=dist", "--package=pelago-budget", "--package=pelago-library"];
 
 /// The fake libfabric, without the tests that its package has.
 const FAKE_LIBFABRIC: [&str; 5] = [
-    "--release",
+    "--profile=dist",
     "--package=pelago-fabric-testkit",
     "--example=fake_libfabric",
     "--no-default-features",

@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use crate::header;
-use crate::workspace::{Metadata, OPTIONAL, cargo, metadata, root};
+use crate::workspace::{ALL_OPTIONAL, DIST, Metadata, OPTIONAL, cargo, metadata, output_of, root};
 use library::Library;
 
 /// The manual pages and their texts.
@@ -36,6 +36,13 @@ const PAGES: [(&str, &str); 5] = [
 const PAGE_LINKS: [(&str, &str); 3] =
     [("mpicxx.1", "mpicc.1"), ("mpic++.1", "mpicc.1"), ("mpirun.1", "mpiexec.1")];
 
+/// The shells and where each looks for completions, below `share`.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("bash", "bash-completion/completions/pelago"),
+    ("zsh", "zsh/site-functions/_pelago"),
+    ("fish", "fish/vendor_completions.d/pelago.fish"),
+];
+
 /// The options of the command. The variable DESTDIR is put before the prefix, as packagers expect.
 #[derive(Args)]
 pub struct Install {
@@ -43,7 +50,7 @@ pub struct Install {
     #[arg(long)]
     prefix: PathBuf,
     /// Profile of the build
-    #[arg(long, value_enum, default_value_t = Profile::Release)]
+    #[arg(long, value_enum, default_value_t = Profile::Dist)]
     profile: Profile,
     /// Do not access the network
     #[arg(long)]
@@ -54,25 +61,25 @@ pub struct Install {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Profile {
+pub enum Profile {
     Dev,
-    Release,
+    Dist,
 }
 
 impl Install {
-    /// The release profile below `prefix`.
-    pub fn release(prefix: &Path) -> Install {
-        Install {
-            prefix: prefix.to_owned(),
-            profile: Profile::Release,
-            offline: false,
-            without_command: false,
-        }
+    /// The profile of installations, below `prefix`.
+    pub fn dist(prefix: &Path) -> Install {
+        Install { prefix: prefix.to_owned(), profile: Profile::Dist, offline: false, without_command: false }
     }
 
     /// The same without `pelago`, which takes longer to compile than the library.
-    pub fn release_library(prefix: &Path) -> Install {
-        Install { without_command: true, ..Install::release(prefix) }
+    pub fn dist_library(prefix: &Path) -> Install {
+        Install { without_command: true, ..Install::dist(prefix) }
+    }
+
+    /// A profile below `prefix`.
+    pub fn with_profile(prefix: &Path, profile: Profile) -> Install {
+        Install { profile, ..Install::dist(prefix) }
     }
 
     /// Builds and installs.
@@ -82,12 +89,13 @@ impl Install {
         let place = Place { root: staged(std::env::var_os("DESTDIR"), &prefix) };
         let metadata = metadata()?;
         let built = self.build(&metadata)?;
-        let library = Library::link(&built)?;
+        let library = Library::link(&built, self.profile == Profile::Dev)?;
 
         eprintln!("installing in {}", place.root.display());
         if !self.without_command {
             place.copy("bin/pelago", &built.join("pelago"), 0o755)?;
             place.pages_of_command(&built)?;
+            place.completions(&built)?;
         }
         place.libraries(&library)?;
         for (path, text) in header::all_files()? {
@@ -118,17 +126,17 @@ impl Install {
     fn build(&self, metadata: &Metadata) -> Result<PathBuf> {
         let (profile, folder) = match self.profile {
             Profile::Dev => ("dev", "debug"),
-            Profile::Release => ("release", "release"),
+            Profile::Dist => (DIST, DIST),
         };
         let what = if self.without_command { "the library" } else { "the library and the command" };
         eprintln!("building {what}, profile {profile}");
         let mut command = cargo(&["build", "-p", "pelago-library", "--profile", profile]);
-        if !self.without_command {
-            command.args(["-p", "pelago-cli"]);
-        }
-        if self.profile == Profile::Dev {
-            command.args(["--features", OPTIONAL]);
-        }
+        match (self.without_command, self.profile) {
+            (false, Profile::Dist) => command.args(["-p", "pelago-cli", "--features", "pelago-cli/bench"]),
+            (false, Profile::Dev) => command.args(["-p", "pelago-cli", "--features", ALL_OPTIONAL]),
+            (true, Profile::Dev) => command.args(["--features", OPTIONAL]),
+            (true, Profile::Dist) => &mut command,
+        };
         if self.offline {
             command.arg("--offline");
         }
@@ -174,6 +182,15 @@ impl Place {
             let (name, path) = entry.map(|entry| (entry.file_name(), entry.path()))?;
             let text = fs::read_to_string(path)?;
             self.write(&format!("share/man/man1/{}", name.to_string_lossy()), &text, 0o644)?;
+        }
+        Ok(())
+    }
+
+    /// Installs the completions for shells, which `pelago` prints.
+    fn completions(&self, built: &Path) -> Result<()> {
+        for (shell, path) in COMPLETIONS {
+            let text = output_of(Command::new(built.join("pelago")).args(["completions", shell]))?;
+            self.write(&format!("share/{path}"), &text, 0o644)?;
         }
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! `cargo xtask`: the commands for developers besides cargo's own. `test` is the whole quick tier, `tidy`
 //! checks the style, `budget` counts the instructions of the hot operations, `lines` the lines of code,
-//! `install` installs the OpenSHMEM library, `compare` measures Pelago and other libraries.
+//! `install` installs the OpenSHMEM library, `deb` packs it, `compare` measures Pelago and other libraries.
 //!
 //! Invariant: each command prints what it does, fails with a non-zero status and one clear message, and needs
 //! nothing beyond Rust and gcc; only `test --full` and `compare` need more, and list it.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod budget;
+mod deb;
 mod header;
 mod hosts;
 mod install;
@@ -93,6 +94,7 @@ enum Command {
     },
     /// Install the OpenSHMEM library, its compiler wrappers and the launcher
     Install(install::Install),
+    Deb(deb::Deb),
     /// Write the header files of the OpenSHMEM library, or print the names of its functions
     Header {
         /// Folder of the files
@@ -120,6 +122,7 @@ fn main() -> ExitCode {
         Command::Budget { json, record } => budget::run(json, record),
         Command::Lines { json } => lines::run(json),
         Command::Install(install) => install.run(),
+        Command::Deb(deb) => deb.run(),
         Command::Header { folder } => header::run(folder.as_deref()),
         Command::Compare { words } => compare(&words),
     };

@@ -154,7 +154,7 @@ impl Programs {
         let target = metadata()?.target_directory;
         let folder = target.join("soak");
         let prefix = folder.join("prefix");
-        Install::release(&prefix).run()?;
+        Install::dist(&prefix).run()?;
         let mut build = cargo(&["build", "--release", "-p", "pelago", "--example", "rounds"]);
         ensure!(build.status()?.success(), "cannot build pelago/examples/rounds.rs");
         let (source, in_c) = (folder.join("rounds.c"), folder.join("rounds"));

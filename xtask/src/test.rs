@@ -11,14 +11,15 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::step::{Rows, Step, Work, run_beside};
 use crate::tsan;
-use crate::workspace::{OPTIONAL, Package, cargo, metadata};
+use crate::workspace::{ALL_OPTIONAL, Package, cargo, metadata};
 
 /// The requirements of the full tier, with the Debian packages that provide them.
-const NEEDS: [(Need, &str); 12] = [
+const NEEDS: [(Need, &str); 13] = [
     (Need::Program("mpiexec.hydra"), "mpich"),
     (Need::Program("mpirun.openmpi"), "openmpi-bin"),
     (Need::Header("pmix.h", "pmix2/include"), "libpmix-dev"),
     (Need::Program("valgrind"), "valgrind"),
+    (Need::Program("cmake"), "cmake"),
     (Need::Program("python3"), "python3"),
     (Need::Python("import ensurepip"), "python3-venv"),
     (Need::Python("from sysconfig import get_path; open(get_path('include') + '/Python.h')"), "python3-dev"),
@@ -50,11 +51,12 @@ pub fn run(full: bool) -> Result<()> {
     unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
     let metadata = metadata()?;
     let quick =
-        vec![Step { name: "tests", work: Work::Tests(tests(&["--workspace", "--features", OPTIONAL])) }];
+        vec![Step { name: "tests", work: Work::Tests(tests(&["--workspace", "--features", ALL_OPTIONAL])) }];
     let mut rows = run_beside(quick, checks(&metadata.target_directory)?)?;
     if full {
         let full = vec![
             Step { name: "packages", work: Work::Call("apt-get install", install_needs) },
+            Step { name: "publish", work: Work::Command(package(&metadata.packages)) },
             Step { name: "full", work: Work::Tests(full_tests(&metadata.packages)?) },
         ];
         rows.run(full);
@@ -114,7 +116,7 @@ fn checks(target: &Path) -> Result<Vec<Step>> {
     let mut clippy =
         cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]);
     clippy.env("CARGO_TARGET_DIR", &lint);
-    let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--features", OPTIONAL]);
+    let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--features", ALL_OPTIONAL]);
     docs.env("RUSTDOCFLAGS", "-D warnings").env("CARGO_TARGET_DIR", &lint);
     let mut loom = cargo(&["test", "-p", "pelago-fabric", "--release", "--lib", "loom_"]);
     loom.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target.join("loom"));
@@ -148,9 +150,18 @@ fn full_tests(packages: &[Package]) -> Result<Command> {
         command.args(["-p", name]);
     }
     let full = names.iter().map(|name| format!("{name}/full"));
-    let features: Vec<_> = full.chain([OPTIONAL.to_owned()]).collect();
+    let features: Vec<_> = full.chain([ALL_OPTIONAL.to_owned()]).collect();
     command.args(["--features", &features.join(",")]);
     Ok(command)
+}
+
+/// Packs all crates that are published, and builds each of them from its package.
+fn package(packages: &[Package]) -> Command {
+    let mut command = cargo(&["package", "--workspace"]);
+    for package in packages.iter().filter(|package| package.publish.as_ref().is_some_and(Vec::is_empty)) {
+        command.args(["--exclude", &package.name]);
+    }
+    command
 }
 
 /// Installs the missing packages, or lists them.
@@ -214,6 +225,7 @@ mod tests {
             features: features.iter().map(|name| (name.to_string(), Vec::new())).collect::<BTreeMap<_, _>>(),
             dependencies: Vec::new(),
             manifest_path: "Cargo.toml".into(),
+            ..Package::default()
         }
     }
 
@@ -223,7 +235,16 @@ mod tests {
             [package("a", &["full"]), package("b", &["other"]), package("c", &["default", "full"])];
         let command = full_tests(&packages).unwrap();
         let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
-        assert_eq!(arguments, ["test", "-p", "a", "-p", "c", "--features", "a/full,c/full,pelago/serde"]);
+        let features = format!("a/full,c/full,{ALL_OPTIONAL}");
+        assert_eq!(arguments, ["test", "-p", "a", "-p", "c", "--features", &features]);
+    }
+
+    #[test]
+    fn private_crates_are_not_packed() {
+        let private = Package { publish: Some(Vec::new()), ..package("b", &[]) };
+        let command = super::package(&[package("a", &[]), private]);
+        let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
+        assert_eq!(arguments, ["package", "--workspace", "--exclude", "b"]);
     }
 
     #[test]
@@ -235,7 +256,7 @@ mod tests {
     fn what_is_missing_is_named_by_its_package() {
         let python = ["python3", "python3-venv", "python3-dev"];
         const NETWORKS: [&str; 5] = ["libfabric-dev", "libfabric-bin", "iproute2", "slurm-wlm", "munge"];
-        let launchers = ["mpich", "openmpi-bin", "libpmix-dev", "valgrind"];
+        let launchers = ["mpich", "openmpi-bin", "libpmix-dev", "valgrind", "cmake"];
         let packages = [&launchers[..], &python, &NETWORKS].concat();
         assert_eq!(missing_packages(|_| false), packages);
         assert_eq!(missing_packages(|need| need == Need::Program("mpiexec.hydra")), packages[1..]);

@@ -9,6 +9,7 @@ mod comment;
 mod folder;
 mod length;
 pub mod lexer;
+mod manifest;
 mod mark;
 mod module_cycle;
 mod name;
@@ -55,7 +56,9 @@ pub fn run() -> Result<()> {
     for path in paths.iter().filter(|path| path.ends_with(".md")) {
         findings.extend(words::check_guide(path, &read(&root.join(path))?));
     }
-    findings.extend(arrow::check(root, &workspace::metadata()?.packages));
+    let packages = workspace::metadata()?.packages;
+    findings.extend(arrow::check(root, &packages));
+    findings.extend(manifest::check(root, &packages));
     findings.sort();
     for Finding { path, line, rule, message } in &findings {
         println!("{path}:{line}: [{rule}] {message}");

@@ -9,8 +9,12 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-/// Optional features; lints run without them, everything else with them.
+/// Optional features of the library that tests need.
 pub const OPTIONAL: &str = "pelago/serde";
+/// The same, and those of the command.
+pub const ALL_OPTIONAL: &str = "pelago/serde,pelago-cli/bench";
+/// The profile of what is installed and of what the budgets count; Cargo.toml defines it.
+pub const DIST: &str = "dist";
 
 /// The fields of `cargo metadata` that are used here.
 #[derive(Deserialize)]
@@ -20,13 +24,29 @@ pub struct Metadata {
 }
 
 /// One member of the workspace.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub struct Package {
     pub name: String,
     /// The features by name; the values are not used.
     pub features: BTreeMap<String, Vec<String>>,
     pub dependencies: Vec<Dependency>,
     pub manifest_path: PathBuf,
+    /// The registries that take the package; `None` is all, an empty list none.
+    #[serde(default)]
+    pub publish: Option<Vec<String>>,
+    #[serde(default)]
+    pub description: Option<String>,
+    #[serde(default)]
+    pub license: Option<String>,
+    #[serde(default)]
+    pub readme: Option<String>,
+    #[serde(default)]
+    pub keywords: Vec<String>,
+    #[serde(default)]
+    pub categories: Vec<String>,
+    /// The table `package.metadata`.
+    #[serde(default)]
+    pub metadata: serde_json::Value,
 }
 
 /// One dependency of any kind: normal, for tests or for the build.

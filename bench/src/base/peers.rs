@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
-use super::workspace::{cargo, metadata, output_of, root};
+use super::workspace::{DIST, cargo, metadata, output_of, root};
 
 /// A library, this runtime, or a lower bound that no library is expected to reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
@@ -109,11 +109,12 @@ pub fn folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Builds `pelago` in the release profile.
+/// Builds `pelago` in the profile of installations.
 pub fn pelago() -> Result<PathBuf> {
-    let status = cargo(&["build", "--release", "-p", "pelago-cli"]).status()?;
+    let status = cargo(&["build", "--profile", DIST, "-p", "pelago-cli", "--features", "pelago-cli/bench"])
+        .status()?;
     ensure!(status.success(), "cannot build pelago: {status}");
-    Ok(metadata()?.target_directory.join("release/pelago"))
+    Ok(metadata()?.target_directory.join(DIST).join("pelago"))
 }
 
 /// Installs our OpenSHMEM library, its compiler wrapper and its launchers into this part of the folder.

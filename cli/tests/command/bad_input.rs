@@ -111,7 +111,7 @@ fn numbers_of_pes_of_a_process_that_cannot_be_had() {
 
 #[test]
 fn options_and_names_that_do_not_exist() {
-    let cases: [(&[&str], &[&str]); 18] = [
+    let cases: [(&[&str], &[&str]); 20] = [
         (&["run", "hello"], &["required", "-n <N>"]),
         (&["run", "-n", "2"], &["required", "PROGRAM"]),
         (&["run", "-n", "2", "-n", "3", "hello"], &["-n <N>", "multiple times"]),

@@ -16,8 +16,8 @@ fn help_teaches_by_examples() {
     let listed = run(&["--help"]).stdout;
     let (_, commands) = listed.split_once("Commands:\n").unwrap();
     let commands = commands.split("\n\n").next().unwrap().lines();
-    // A further line of a description has more blanks before it.
-    let commands = commands.filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')));
+    // Lines that continue a text are indented further.
+    let commands = commands.filter(|line| !line.starts_with("   "));
     let names = commands.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
     let mut helps = vec![vec!["--help"]];
     helps.extend(names.map(|name| vec![name, "--help"]));
@@ -65,6 +65,38 @@ fn manual_pages_have_the_options_and_examples_of_the_help() {
         }
     }
     assert!(count > 20, "only {count} examples");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn completions_have_every_command() {
+    let help = run(&["--help"]).stdout;
+    let commands = help.split_once("Commands:\n").unwrap().1.split("\n\n").next().unwrap();
+    let names = commands.lines().filter(|line| !line.starts_with("   "));
+    let names: Vec<_> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"run") && names.contains(&"completions"), "{names:?}");
+    for shell in ["bash", "zsh", "fish"] {
+        let ended = run(&["completions", shell]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+        for name in &names {
+            assert!(ended.stdout.contains(name), "{shell} does not complete {name}");
+        }
+        // An option of `run`.
+        assert!(ended.stdout.contains("tag-output"), "{shell} completes no options");
+    }
+    assert_eq!(run(&["completions", "tcl"]).status, 2);
+}
+
+#[test]
+fn bash_completes_a_command() {
+    let folder = std::env::temp_dir().join(format!("pelago-completions-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("pelago");
+    std::fs::write(&file, run(&["completions", "bash"]).stdout).unwrap();
+    let script =
+        "source $0; COMP_WORDS=(pelago inf); COMP_CWORD=1; _pelago pelago inf pelago; echo ${COMPREPLY[@]}";
+    let bash = std::process::Command::new("bash").args(["-c", script]).arg(&file).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&bash.stdout), "info\n", "{bash:?}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

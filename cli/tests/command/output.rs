@@ -132,7 +132,7 @@ fn a_reader_that_begins_after_the_end_of_all_pes_gets_everything() {
 }
 
 /// Commands that print, one or more of each subcommand.
-const PRINTING: [&[&str]; 20] = [
+const PRINTING: [&[&str]; 21] = [
     &["--help"],
     &["--version"],
     &["help", "run"],

@@ -63,8 +63,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Links all forms, unless they are newer than their inputs.
-    pub fn link(built: &Path) -> Result<Library> {
+    /// Links all forms, unless they are newer than their inputs; without line tables unless `lines`.
+    pub fn link(built: &Path, lines: bool) -> Result<Library> {
         let folder = built.join("library-install");
         let include = write_headers(&folder)?;
         let by_interface = symbols_by_interface()?;
@@ -72,8 +72,8 @@ impl Library {
         let exports = folder.join("exports.map");
         write_if_changed(&exports, &version_script(&symbols))?;
         let lists = [folder.join("global"), folder.join("weak")];
-        write_if_changed(&lists[0], &lines(symbols.iter()))?;
-        write_if_changed(&lists[1], &lines(symbols.iter().filter(|name| has_twin(&symbols, name))))?;
+        write_if_changed(&lists[0], &listed(symbols.iter()))?;
+        write_if_changed(&lists[1], &listed(symbols.iter().filter(|name| has_twin(&symbols, name))))?;
 
         let rust = built.join("libpelago.a");
         let objects = compile(&folder, &include)?;
@@ -83,11 +83,11 @@ impl Library {
         let mut inputs: Vec<&Path> = objects.iter().map(PathBuf::as_path).collect();
         inputs.extend([rust.as_path(), exports.as_path()]);
         if !is_fresh(&library.shared, &inputs) {
-            link_shared(&library.shared, &rust, &objects, &exports)?;
+            link_shared(&library.shared, &rust, &objects, &exports, lines)?;
         }
         inputs.extend(lists.iter().map(PathBuf::as_path));
         if !is_fresh(&library.archive, &inputs) {
-            link_archive(&library.archive, &rust, &objects, &lists, &symbols)?;
+            link_archive(&library.archive, &rust, &objects, &lists, &symbols, lines)?;
         }
         for (filter, (interface, symbols)) in library.filters.iter().zip(INTERFACES.iter().zip(&by_interface))
         {
@@ -162,13 +162,16 @@ fn compile(folder: &Path, include: &Path) -> Result<Vec<PathBuf>> {
     Ok(objects)
 }
 
-fn link_shared(shared: &Path, rust: &Path, objects: &[PathBuf], exports: &Path) -> Result<()> {
+fn link_shared(shared: &Path, rust: &Path, objects: &[PathBuf], exports: &Path, lines: bool) -> Result<()> {
     let mut command = compiler();
     command.args(["-shared", "-o"]).arg(shared).args(objects);
     command.arg("-Wl,--whole-archive").arg(rust).arg("-Wl,--no-whole-archive");
     command.arg(format!("-Wl,--version-script={}", exports.display()));
     command.args([format!("-Wl,-soname,{SHARED_NAME}").as_str(), "-Wl,--gc-sections", "-Wl,-z,defs"]);
     command.args(["-Wl,-z,now", "-Wl,-z,relro", "-Wl,-z,nodelete", "-Wl,--as-needed"]).args(SYSTEM_LIBRARIES);
+    if !lines {
+        command.arg("-Wl,--strip-debug");
+    }
     run("linking", shared, &mut command)
 }
 
@@ -190,6 +193,7 @@ fn link_archive(
     objects: &[PathBuf],
     [global, weak]: &[PathBuf; 2],
     symbols: &[String],
+    lines: bool,
 ) -> Result<()> {
     let object = archive.with_extension("object.o");
     let mut link = Command::new("ld");
@@ -200,6 +204,9 @@ fn link_archive(
 
     let mut narrow = Command::new("objcopy");
     narrow.args(REMOVED_SECTIONS.map(|section| format!("--remove-section={section}")));
+    if !lines {
+        narrow.arg("--strip-debug");
+    }
     narrow.arg(format!("--keep-global-symbols={}", global.display()));
     narrow.arg(format!("--weaken-symbols={}", weak.display())).arg(&object);
     run("narrowing", &object, &mut narrow)?;
@@ -232,7 +239,7 @@ fn version_script(symbols: &[String]) -> String {
     )
 }
 
-fn lines<'a>(names: impl Iterator<Item = &'a String>) -> String {
+fn listed<'a>(names: impl Iterator<Item = &'a String>) -> String {
     names.map(|name| format!("{name}\n")).collect()
 }
 

@@ -1,9 +1,11 @@
-//! The scripts and the pkg-config files of the installation, from their templates.
+//! The scripts, and the files of pkg-config and CMake, of the installation, from their templates.
 
 const WRAPPER: &str = include_str!("wrapper.sh");
 const LAUNCHER: &str = include_str!("launcher.sh");
 const SHMEM_PC: &str = include_str!("pelago-shmem.pc.in");
 const MPI_PC: &str = include_str!("pelago-mpi.pc.in");
+const CMAKE: &str = include_str!("PelagoConfig.cmake.in");
+const CMAKE_VERSION: &str = include_str!("PelagoConfigVersion.cmake.in");
 
 /// Further names of installed files: the link and the file in the same folder.
 pub const LINKS: [(&str, &str); 3] =
@@ -66,7 +68,7 @@ impl Wrapper {
     }
 }
 
-/// The scripts and the pkg-config files: path, text, mode.
+/// The scripts, and the files of pkg-config and CMake: path, text, mode.
 pub fn files() -> Vec<(String, String, u32)> {
     // One version for all packages of the workspace.
     let version = env!("CARGO_PKG_VERSION");
@@ -78,11 +80,16 @@ pub fn files() -> Vec<(String, String, u32)> {
     let pkg_config = |name: &str, text: &str| {
         (format!("lib/pkgconfig/{name}.pc"), text.replace("@VERSION@", version), 0o644)
     };
+    let cmake = |name: &str, text: &str| {
+        (format!("lib/cmake/Pelago/{name}.cmake"), text.replace("@VERSION@", version), 0o644)
+    };
     let others = [
         launcher("oshrun", "OpenSHMEM"),
         launcher("mpiexec", "MPI"),
         pkg_config("pelago-shmem", SHMEM_PC),
         pkg_config("pelago-mpi", MPI_PC),
+        cmake("PelagoConfig", CMAKE),
+        cmake("PelagoConfigVersion", CMAKE_VERSION),
     ];
     wrappers.chain(others).collect()
 }

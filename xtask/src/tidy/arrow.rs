@@ -58,6 +58,7 @@ mod tests {
             features: Default::default(),
             dependencies: dependencies.iter().map(|name| Dependency { name: name.to_string() }).collect(),
             manifest_path: "/root/a/Cargo.toml".into(),
+            ..Package::default()
         };
         let findings = check(Path::new("/root"), &[package]);
         assert!(findings.iter().all(|finding| finding.path == "a/Cargo.toml"));

@@ -94,8 +94,12 @@ impl User {
         command
             .env("HOME", self.folder.join("home"))
             .env("CARGO_INSTALL_ROOT", self.folder.join("home/cargo"));
-        command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1");
-        command.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16").env("CARGO_TERM_COLOR", "never");
+        for profile in ["RELEASE", "DIST"] {
+            let variable = |name: &str| format!("CARGO_PROFILE_{profile}_{name}");
+            command.env(variable("LTO"), "off").env(variable("OPT_LEVEL"), "1");
+            command.env(variable("CODEGEN_UNITS"), "16");
+        }
+        command.env("CARGO_TERM_COLOR", "never");
         if self.is_in_clone() || line.starts_with("cargo install") {
             command.env("CARGO_TARGET_DIR", Self::target());
         } else {

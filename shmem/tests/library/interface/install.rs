@@ -11,7 +11,7 @@ use crate::common::{
 };
 
 /// Every file below the prefix, and its mode.
-const FILES: [(&str, u32); 34] = [
+const FILES: [(&str, u32); 39] = [
     ("bin/mpic++", 0o755),
     ("bin/mpicc", 0o755),
     ("bin/mpicxx", 0o755),
@@ -27,6 +27,8 @@ const FILES: [(&str, u32); 34] = [
     ("include/pshmem.h", 0o644),
     ("include/shmem.h", 0o644),
     ("include/shmemx.h", 0o644),
+    ("lib/cmake/Pelago/PelagoConfig.cmake", 0o644),
+    ("lib/cmake/Pelago/PelagoConfigVersion.cmake", 0o644),
     ("lib/libmpi_abi.a", 0o644),
     ("lib/libmpi_abi.so", 0o755),
     ("lib/libmpi_abi.so.1", 0o755),
@@ -38,6 +40,8 @@ const FILES: [(&str, u32); 34] = [
     ("lib/pkgconfig/mpi.pc", 0o644),
     ("lib/pkgconfig/pelago-mpi.pc", 0o644),
     ("lib/pkgconfig/pelago-shmem.pc", 0o644),
+    ("share/bash-completion/completions/pelago", 0o644),
+    ("share/fish/vendor_completions.d/pelago.fish", 0o644),
     ("share/man/man1/mpic++.1", 0o644),
     ("share/man/man1/mpicc.1", 0o644),
     ("share/man/man1/mpicxx.1", 0o644),
@@ -46,6 +50,7 @@ const FILES: [(&str, u32); 34] = [
     ("share/man/man1/oshc++.1", 0o644),
     ("share/man/man1/oshcc.1", 0o644),
     ("share/man/man1/oshrun.1", 0o644),
+    ("share/zsh/site-functions/_pelago", 0o644),
 ];
 
 /// Each PE writes to its right neighbour, also what C alone can pass by value.

@@ -1,0 +1,1 @@
+../../../xtask/src/hosts.rs

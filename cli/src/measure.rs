@@ -1,0 +1,36 @@
+//! The measurements, which only a program with the feature `bench` has: `pelago bench`, `pelago paper`,
+//! `pelago tune` and the application `perf`. Invariant: without the feature the commands say how to get them.
+
+use pelago_apps::App;
+
+#[cfg(not(feature = "bench"))]
+mod absent;
+#[cfg(feature = "bench")]
+mod tune;
+
+#[cfg(not(feature = "bench"))]
+pub use absent::{Bench, PaperCommand, Tune};
+#[cfg(feature = "bench")]
+pub use {
+    pelago_bench::{Bench, PaperCommand},
+    tune::Tune,
+};
+
+/// The applications of the measurements.
+#[cfg(feature = "bench")]
+pub const APPS: &[App] = &[pelago_bench::APP];
+/// The applications of the measurements: none.
+#[cfg(not(feature = "bench"))]
+pub const APPS: &[App] = &[];
+
+/// The exit status of a measurement that a signal has interrupted.
+#[cfg(feature = "bench")]
+pub fn interrupted(error: &anyhow::Error) -> Option<u8> {
+    error.downcast_ref::<pelago_bench::Interrupted>().map(pelago_bench::Interrupted::status)
+}
+
+/// The exit status of a measurement that a signal has interrupted; there are none.
+#[cfg(not(feature = "bench"))]
+pub fn interrupted(_: &anyhow::Error) -> Option<u8> {
+    None
+}
