@@ -95,7 +95,8 @@ node = { latency_ns = 100, overhead_ns = 0, bytes_per_second = 20e9, memory_byte
 compute = { copy_bytes_per_second = 1e16, reduce_bytes_per_second = 1e16 }
 topology = { kind = "switch" }
 protocol = { eager_bytes = 4096, message_send_overhead_ns = 100, message_receive_overhead_ns = 100, \
-handshake_overhead_ns = 0, progress = "alone", puts = "hardware", signals = "after data", overhead_of = "processor", outstanding = 64, \
+handshake_overhead_ns = 0, \
+progress = "alone", puts = "hardware", signals = "after data", overhead_of = "processor", outstanding = 64, \
 packet_bytes = 4096 }
 "#;
 
