@@ -189,10 +189,10 @@ impl Drawing {
             let name = if class == "active" { "active messages" } else { class };
             format!("<span class=\"{class}\">{name}</span>")
         });
-        let _ = write!(
+        let _ = writeln!(
             svg,
             "</svg><figcaption>{} Lines are messages, from where they leave to where they arrive. Hover over \
-             a bar to see the operation.</figcaption></figure>\n",
+             a bar to see the operation.</figcaption></figure>",
             keys.join(" ")
         );
         svg
