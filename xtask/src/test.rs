@@ -14,11 +14,13 @@ use crate::tsan;
 use crate::workspace::{ALL_OPTIONAL, Package, cargo, metadata};
 
 /// The requirements of the full tier, with the Debian packages that provide them.
-const NEEDS: [(Need, &str); 13] = [
+const NEEDS: [(Need, &str); 15] = [
     (Need::Program("mpiexec.hydra"), "mpich"),
     (Need::Program("mpirun.openmpi"), "openmpi-bin"),
     (Need::Header("pmix.h", "pmix2/include"), "libpmix-dev"),
     (Need::Program("valgrind"), "valgrind"),
+    (Need::Program("gdb"), "gdb"),
+    (Need::Program("perf"), "linux-perf"),
     (Need::Program("cmake"), "cmake"),
     (Need::Program("python3"), "python3"),
     (Need::Python("import ensurepip"), "python3-venv"),
@@ -256,7 +258,7 @@ mod tests {
     fn what_is_missing_is_named_by_its_package() {
         let python = ["python3", "python3-venv", "python3-dev"];
         const NETWORKS: [&str; 5] = ["libfabric-dev", "libfabric-bin", "iproute2", "slurm-wlm", "munge"];
-        let launchers = ["mpich", "openmpi-bin", "libpmix-dev", "valgrind", "cmake"];
+        let launchers = ["mpich", "openmpi-bin", "libpmix-dev", "valgrind", "gdb", "linux-perf", "cmake"];
         let packages = [&launchers[..], &python, &NETWORKS].concat();
         assert_eq!(missing_packages(|_| false), packages);
         assert_eq!(missing_packages(|need| need == Need::Program("mpiexec.hydra")), packages[1..]);

@@ -1,45 +1,16 @@
-//! Jobs under gdb, valgrind and perf, which these tests need, output in files, and input for several PEs.
+//! Jobs under tools, which scripts stand in for, output in files, and input for several PEs.
 
 use std::fs::{self, File};
 use std::io::Write;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use super::super::process::{Ended, Started, pelago, run, run_with};
+use super::super::process::{Ended, Folder, Started, pelago, run, run_with};
 use super::NEARBY;
-
-/// A folder that is deleted after the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("pelago-tools-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn at(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A line of shell code in which PE 1 crashes.
-const CRASH: [&str; 3] = ["sh", "-c", "echo $PMI_RANK runs; test $PMI_RANK != 1 || kill -SEGV $$"];
 
 /// The command with standard input from a file of two lines.
 fn with_input(args: &[&str], is_regular: bool) -> Ended {
     let folder = Folder::new(&format!("input-{}", args.join("-").replace('/', "_")));
-    let path = folder.at("data");
+    let path = folder.file("data");
     fs::write(&path, "one\ntwo\n").unwrap();
     let input = if is_regular {
         Stdio::from(File::open(&path).unwrap())
@@ -57,84 +28,31 @@ fn sorted(text: &str) -> Vec<&str> {
     lines
 }
 
+/// Scripts in the place of the tools print their arguments, and run the program, which comes last.
 #[test]
-fn gdb_prints_the_stacks_of_a_pe_that_crashes() {
-    let folder = Folder::new("gdb");
-    let out = folder.at("out");
-    let words = [&["run", "-n", "3", "--gdb", "--output-dir", &out], &CRASH[..]].concat();
-    let ended = run(&words);
-    assert_eq!((ended.status, ended.stdout.as_str()), (139, ""), "{}", ended.stderr);
-    assert_eq!(ended.stderr, "pelago run: PE 1 exited with status 139\n");
-    let text = folder.read("out/rank.1.out");
-    for part in ["1 runs\n", "received signal SIGSEGV", "\nThread 1 ", "\n#0 "] {
-        assert!(text.contains(part), "no {part:?} in {text}");
+fn tools_get_the_program_and_its_arguments() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("scripts");
+    for tool in ["gdb", "valgrind", "perf"] {
+        let script = format!(
+            "#!/bin/sh\necho {tool} \"$@\"\nwhile test \"${{1##*/}}\" != sh; do shift; done\nexec \"$@\"\n"
+        );
+        fs::write(folder.file(tool), script).unwrap();
+        fs::set_permissions(folder.file(tool), fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let ended = run(&["run", "-n", "2", "--gdb", "hello"]);
-    assert_eq!(ended.status, 0, "{}", ended.stderr);
-    assert_eq!(ended.stdout.matches("Hello from PE ").count(), 2, "{}", ended.stdout);
-    let ended = run(&["run", "-n", "2", "--gdb", "sh", "-c", "exit 7"]);
-    assert_eq!(ended.status, 7, "{}", ended.stderr);
-}
-
-#[test]
-fn one_pe_runs_in_gdb_with_commands_from_standard_input() {
-    let (reader, mut writer) = std::io::pipe().unwrap();
-    writer.write_all(b"info program\nrun\nprint $_exitcode + 41\nquit\n").unwrap();
-    drop(writer);
-    let job = Started::with_input(pelago(&["run", "-n", "3", "--gdb=2", "app:hello"]), reader.into());
-    let ended = job.end();
-    assert_eq!(ended.status, 0, "{}{}", ended.stdout, ended.stderr);
-    assert!(ended.stdout.contains("$1 = 41") && ended.stdout.contains("from PE 2 of 3"), "{}", ended.stdout);
-    assert_eq!(ended.stdout.matches("Starting program").count(), 1, "{}", ended.stdout);
-}
-
-/// The script that types at a terminal.
-const TERMINAL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/command/looking/terminal.py");
-
-#[test]
-fn gdb_gets_the_terminal_and_the_launcher_gets_it_back() {
-    let mut command = Command::new("python3");
-    let line = "test $PMI_RANK = 1 || exec sleep 1000";
-    command.args([TERMINAL, env!("CARGO_BIN_EXE_pelago"), "run", "-n", "2", "--gdb=1", "sh", "-c", line]);
-    // In the foreground gdb can read, and stop the program by Ctrl-C; later Ctrl-C is for the launcher.
-    command.args(["--", "(gdb) ", "print 6 * 7", "$1 = 42", "run", "exited normally", "quit"]);
-    command.args(["FOREGROUND", "^C"]);
-    let ended = Started::new(command).end();
-    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
-    let told = "the job was ended by signal 2 (SIGINT) to the launcher";
-    assert!(ended.stdout.contains(told) && ended.stdout.ends_with("status 130\n"), "{}", ended.stdout);
-}
-
-#[test]
-fn valgrind_reports_into_the_folder() {
-    let folder = Folder::new("valgrind");
-    let out = folder.at("a/b");
-    let words = ["run", "-np", "2", "--valgrind", "--output-dir", &out, "sh", "-c", "exit 0"];
-    let ended = run(&words);
-    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
-    for pe in 0..2 {
-        let text = folder.read(&format!("a/b/rank.{pe}.valgrind"));
-        assert!(text.contains("Memcheck") && text.contains("ERROR SUMMARY"), "{text}");
-    }
-    let ended = run(&["run", "-n2", "--valgrind=--quiet --tool=none", "hello"]);
-    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
-    assert_eq!(ended.stdout.matches("Hello from PE ").count(), 2, "{}", ended.stdout);
-}
-
-#[test]
-fn perf_writes_a_file_for_each_pe() {
-    let folder = Folder::new("perf");
-    let options = ["run", "--hosts", "a,b", "--launch-agent", NEARBY];
-    for (words, name) in [(&["run", "-n", "2"][..], "here"), (&options, "hosts")] {
-        let out = folder.at(name);
-        let words = [words, &["--perf=-e cpu-clock", "--output-dir", &out, "app:hello"]].concat();
-        let ended = run(&words);
-        assert_eq!((ended.status, ended.stdout.as_str(), ended.stderr.as_str()), (0, "", ""));
-        for pe in 0..2 {
-            let data = fs::read(folder.0.join(name).join(format!("rank.{pe}.perf.data"))).unwrap();
-            assert!(data.starts_with(b"PERFILE2"), "{name}: the file of PE {pe} is none of perf");
-            let text = folder.read(&format!("{name}/rank.{pe}.out"));
-            assert!(text.starts_with(&format!("Hello from PE {pe} of 2 ")), "{text}");
+    let path = format!("{}:{}", folder.file(""), std::env::var("PATH").unwrap());
+    let out = folder.file("out");
+    for (option, has) in [
+        ("--gdb", vec!["gdb ", "-batch", "--args ", "sh -c exit $PMI_RANK"]),
+        ("--valgrind=--quiet", vec!["valgrind ", "--quiet", "/out/rank.1.valgrind", "sh -c exit $PMI_RANK"]),
+        ("--perf=-g", vec!["perf record ", "-g", "/out/rank.1.perf.data", "sh -c exit $PMI_RANK"]),
+    ] {
+        let words = ["run", "-n", "2", option, "--output-dir", &out, "sh", "-c", "exit $PMI_RANK"];
+        let ended = run_with(&words, &[("PATH", &path)]);
+        assert_eq!((ended.status, ended.stdout.as_str()), (1, ""), "{ended:?}");
+        let text = folder.read("out/rank.1.out");
+        for part in has {
+            assert!(text.contains(part), "{option}: no {part:?} in {text}");
         }
     }
 }
@@ -142,7 +60,7 @@ fn perf_writes_a_file_for_each_pe() {
 #[test]
 fn output_goes_to_files_by_process() {
     let folder = Folder::new("output");
-    let out = folder.at("out");
+    let out = folder.file("out");
     let line = "echo out $PMI_RANK; echo err $PMI_RANK >&2";
     let here = ["run", "-n", "4", "--pes-per-process", "2"];
     let hosts = ["run", "--hosts", "a:2,b:2", "--launch-agent", NEARBY, "--pes-per-process", "2"];
@@ -154,8 +72,8 @@ fn output_goes_to_files_by_process() {
             assert_eq!(folder.read(&format!("out/rank.{pes}.err")), format!("err {process}\n"));
         }
     }
-    fs::write(folder.at("file"), "").unwrap();
-    let ended = run(&["run", "-n", "1", "--output-dir", &folder.at("file/x"), "hello"]);
+    fs::write(folder.file("file"), "").unwrap();
+    let ended = run(&["run", "-n", "1", "--output-dir", &folder.file("file/x"), "hello"]);
     assert!(ended.status == 2 && ended.stderr.contains("--output-dir"), "{}", ended.stderr);
 }
 
@@ -163,9 +81,9 @@ fn output_goes_to_files_by_process() {
 #[test]
 fn a_file_that_cannot_be_written_ends_a_job_of_several_hosts() {
     let folder = Folder::new("full");
-    fs::create_dir(folder.at("out")).unwrap();
-    std::os::unix::fs::symlink("/dev/full", folder.at("out/rank.1.out")).unwrap();
-    let out = folder.at("out");
+    fs::create_dir(folder.file("out")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", folder.file("out/rank.1.out")).unwrap();
+    let out = folder.file("out");
     let words = ["run", "--hosts", "a,b", "--launch-agent", NEARBY, "--output-dir", &out];
     let ended = run(&[&words[..], &["sh", "-c", "echo text; exec sleep 1000"]].concat());
     assert_eq!(ended.status, 1);
@@ -193,7 +111,7 @@ fn the_pes_that_are_named_read_standard_input() {
 #[test]
 fn all_of_a_long_input_reaches_every_pe_that_reads() {
     let folder = Folder::new("long");
-    let path = folder.at("data");
+    let path = folder.file("data");
     fs::write(&path, "0123456789abcde\n".repeat(1 << 16)).unwrap();
     // PE 0 reads nothing and leaves, which does not keep the others from reading.
     let words = ["run", "-n", "3", "--stdin", "all", "sh", "-c", "test $PMI_RANK = 0 || wc -c"];

@@ -2,41 +2,10 @@
 
 mod packets;
 
-use super::process::{Started, pelago, run, run_with};
+use super::process::{Folder, Started, pelago, run, run_with};
 use packets::{File, INSTANT, SLICE_BEGIN, SLICE_END};
 use rustix::process::{Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-
-/// A folder that goes when the test ends.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("pelago-test-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_owned()
-    }
-
-    /// The names of its files.
-    fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(&self.0).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// Runs a job with a timeline.
 fn traced(name: &str, words: &[&str], variables: &[(&str, &str)]) -> File {
