@@ -23,6 +23,7 @@ const STYLE: &str = "\
 @media (prefers-color-scheme: dark) {
   :root { --text: #e6edf3; --faint: #9da7b1; --ground: #0d1117; --raised: #161b22; --edge: #30363d;
     --grid: #21262d; --axis: #6e7681; --curve: brightness(1.5) } }
+a { color: inherit }
 body { font: 16px/1.5 system-ui, 'DejaVu Sans', sans-serif; color: var(--text); background: var(--ground);
   max-width: 940px; margin: 32px auto; padding: 0 20px }
 h1 { font-size: 26px; margin: 0 0 4px }
@@ -125,15 +126,44 @@ impl Across {
 
 /// The page: `heading` above, the curves that have lines, `further` drawings as markup, `tables` below.
 pub fn html(title: &str, heading: &str, tables: &str, figures: &[Figure], further: &str) -> String {
-    let shown = figures.iter().filter(|figure| !figure.chart.series.is_empty());
-    let figures: String =
-        shown.map(|Figure { chart, caption }| figure_of(&chart.to_string(), caption)).collect();
+    let shown: Vec<_> = figures.iter().filter(|figure| !figure.chart.series.is_empty()).collect();
+    let data = if shown.is_empty() { String::new() } else { download(&csv(&shown)) };
+    let drawn = |figure: &&Figure| figure_of(&figure.chart.to_string(), figure.caption);
+    let figures: String = shown.iter().map(drawn).collect();
     document(
         title,
         heading,
         "",
-        &format!("{figures}{further}<h1>Figures</h1>\n<pre>{}</pre>\n", escape(tables)),
+        &format!("{figures}{further}{data}<h1>Figures</h1>\n<pre>{}</pre>\n", escape(tables)),
     )
+}
+
+/// The points of all curves, a line each.
+fn csv(figures: &[&Figure]) -> String {
+    let quoted = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
+    let mut lines = "chart,line,x,y,x axis,y axis\n".to_owned();
+    for Figure { chart, .. } in figures {
+        for series in &chart.series {
+            for point in &series.points {
+                let words = [&chart.title, &series.name].map(|text| quoted(text)).join(",");
+                let axes = [chart.x.label, chart.y.label].map(quoted).join(",");
+                lines += &format!("{words},{},{},{axes}\n", point.x, point.y);
+            }
+        }
+    }
+    lines
+}
+
+/// A link by which a browser saves a text, which the page itself holds.
+fn download(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => encoded.push(byte.into()),
+            _ => encoded += &format!("%{byte:02X}"),
+        }
+    }
+    format!("<p><a download=\"pelago.csv\" href=\"data:text/csv,{encoded}\">The data as CSV</a></p>\n")
 }
 
 /// A page with this title and heading, `body` as markup, and `style` for what the body has of its own.
@@ -160,9 +190,26 @@ pub mod tests {
 
     /// Panics if a page refers to another file.
     pub fn assert_stands_alone(page: &str) {
+        let own = page.replace("href=\"data:", "");
         for outside in ["http", "src=", "href", "url(", "@import", "<script", "<link"] {
-            assert!(!page.contains(outside), "the page refers to something else by {outside}");
+            assert!(!own.contains(outside), "the page refers to something else by {outside}");
         }
+    }
+
+    #[test]
+    fn the_data_are_in_the_page() {
+        let label = Label::new(2, Bench::Threads, Operation::FetchAdd, 8);
+        let records = [1, 4].map(|threads| record(label.with_threads(threads), Unit::MillionsPerSecond, 7.0));
+        let line = Across::Threads.series("a \"b\"", BLUE, Line::Solid, &records);
+        let figure = Figure::new("One, two", [Across::Threads.axis("threads"), TIME], "", [line]);
+        assert_eq!(
+            csv(&[&figure]),
+            "chart,line,x,y,x axis,y axis\n\"One, two\",\"a \"\"b\"\"\",1,7,\"threads\",\"ns\"\n\
+             \"One, two\",\"a \"\"b\"\"\",4,7,\"threads\",\"ns\"\n"
+        );
+        let page = html("t", "h", "", &[figure], "");
+        assert!(page.contains("download=\"pelago.csv\" href=\"data:text/csv,chart%2Cline%2Cx"), "{page}");
+        assert_stands_alone(&page);
     }
 
     #[test]

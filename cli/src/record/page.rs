@@ -4,24 +4,17 @@
 use std::fmt::Write;
 
 use pelago_apps::Bytes;
+use pelago_bench::{escape, figure_of};
 
 use super::statistics::JobStatistics;
 
+/// The style of these pages, besides that of all.
 const STYLE: &str = "\
-:root { color-scheme: light dark; --text: #1b1f23; --faint: #57606a; --ground: #fff; --raised: #f6f8fa;
-  --cell: #0072b2; --grid: #d0d7de }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #e6edf3; --faint: #9da7b1; --ground: #0d1117; --raised: #161b22; --cell: #4aa8e0;
-    --grid: #30363d } }
-body { font: 16px/1.5 system-ui, 'DejaVu Sans', sans-serif; color: var(--text); background: var(--ground);
-  max-width: 1280px; margin: 32px auto; padding: 0 20px }
-pre { font: 13px/1.45 ui-monospace, 'DejaVu Sans Mono', monospace; overflow-x: auto; padding: 16px;
-  background: var(--raised); border-radius: 8px }
-figure { margin: 28px 0 }
-figcaption { color: var(--faint); font-size: 14px }
-svg { display: block; width: 100%; max-width: 640px; height: auto; font-size: 11px; fill: var(--text) }
-svg.wide { max-width: none; min-width: 900px }
-figure { overflow-x: auto }
+:root { --cell: #0072b2 }
+@media (prefers-color-scheme: dark) { :root { --cell: #4aa8e0 } }
+body { max-width: 1280px }
+svg { font-size: 11px }
+svg.wide { min-width: 900px }
 span { padding: 1px 8px; border-radius: 4px; color: #fff }
 .mpi { fill: #6e7781; background: #6e7781 }
 .rma { fill: #0072b2; background: #0072b2 }
@@ -55,13 +48,9 @@ pub fn page(statistics: &JobStatistics) -> String {
     document(&title, &format!("{missing}{}<pre>\n{text}</pre>\n", matrix(statistics)))
 }
 
-/// A page with this title and these contents.
-pub fn document(title: &str, contents: &str) -> String {
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}\n</style>\n\
-         <h1>{title}</h1>\n{contents}</html>\n"
-    )
+/// A page of a record with this title, and its body as markup.
+pub fn document(title: &str, body: &str) -> String {
+    pelago_bench::document(title, "", STYLE, body)
 }
 
 /// The communication matrix as a picture: the darker a cell, the more bytes, on a logarithmic scale.
@@ -83,7 +72,7 @@ fn matrix(statistics: &JobStatistics) -> String {
     let inner = side * cells as f64;
     let whole = inner + MARGIN;
     let mut svg = format!(
-        "<figure><svg style=\"max-width: {whole}px\" \
+        "<svg style=\"min-width: 0; max-width: {whole}px\" \
          viewBox=\"0 0 {whole} {whole}\" role=\"img\" aria-label=\"communication matrix\">\n\
          <rect class=\"frame\" x=\"{MARGIN}\" y=\"{MARGIN}\" width=\"{inner}\" height=\"{inner}\"/>\n"
     );
@@ -110,11 +99,6 @@ fn matrix(statistics: &JobStatistics) -> String {
     }
     let caption = "Communication matrix: bytes of the operations that a PE (row) started, by the other PE \
                    (column); logarithmic scale. Hover over a cell to see its bytes.";
-    let _ = writeln!(svg, "</svg><figcaption>{caption}</figcaption></figure>");
-    svg
-}
-
-/// Text inside markup.
-pub fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    svg += "</svg>\n";
+    figure_of(&svg, caption)
 }

@@ -205,6 +205,7 @@ pub fn title(of: &TimelineReader, operation: &Operation) -> String {
     match (operation.category, detail) {
         (Category::Wait, _) => format!("wait for {name}"),
         (Category::Network, _) => format!("network: {name}"),
+        (Category::Step, _) => format!("step: {name}"),
         (Category::Collective | Category::Active, detail) if !detail.is_empty() => {
             format!("{name} ({detail})")
         }

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::io;
 
 use pelago_apps::Bytes;
+use pelago_bench::{escape, figure_of};
 use pelago_core::base::trace::Category;
 use pelago_core::base::trace::reader::{Operation, TimelineReader, What};
 
@@ -148,7 +149,7 @@ impl Drawing {
         }
         let end = self.end.max(1) as f64;
         let x = |at: u64| MARGIN + (WIDTH - MARGIN) * at as f64 / end;
-        let mut svg = format!("<figure><svg class=\"wide\" viewBox=\"0 0 {WIDTH} {y}\" role=\"img\">\n");
+        let mut svg = format!("<svg class=\"wide\" viewBox=\"0 0 {WIDTH} {y}\" role=\"img\">\n");
         for tick in 0..=8 {
             let at = self.end * tick / 8;
             let (x, text) = (x(at), format!("{:.3}", at as f64 / 1e6));
@@ -171,7 +172,7 @@ impl Drawing {
             let (left, y) = (x(bar.from), tops[bar.strip] + BAR * bar.depth as f64);
             let (width, height) = ((x(bar.to) - left).max(0.3), BAR - 1.0);
             let class = bar.category.name().split(' ').next().unwrap_or_default();
-            let note = page::escape(&bar.note);
+            let note = escape(&bar.note);
             let _ = writeln!(
                 svg,
                 "<rect class=\"{class}\" x=\"{left:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" \
@@ -189,12 +190,10 @@ impl Drawing {
             let name = if class == "active" { "active messages" } else { class };
             format!("<span class=\"{class}\">{name}</span>")
         });
-        let _ = writeln!(
-            svg,
-            "</svg><figcaption>{} Lines are messages, from where they leave to where they arrive. Hover over \
-             a bar to see the operation.</figcaption></figure>",
-            keys.join(" ")
-        );
-        svg
+        let caption = "Lines are messages, from where they leave to where they arrive. Hover over a bar for \
+                       the operation.";
+        let keys = keys.join(" ");
+        svg += "</svg>\n";
+        format!("<p>{keys}</p>\n{}", figure_of(&svg, caption))
     }
 }

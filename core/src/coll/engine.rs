@@ -20,6 +20,7 @@ use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::locked::{locked, try_locked};
+use crate::base::trace::{Category, Event};
 use crate::coll::symmetric_region::Bases;
 use crate::coll::team::TeamCore;
 use crate::coll::teams::Teams;
@@ -548,6 +549,7 @@ impl Request {
                 self.wait_on(world, &mut held);
                 return false;
             }
+            world.tally.note(|| self.event(step));
             self.at += 1;
             world.collectives.moves.fetch_add(1, Ordering::Relaxed);
         }
@@ -580,6 +582,22 @@ impl Request {
             }
         };
         self.lease.is_some()
+    }
+
+    /// A step that is done, as an event of the record.
+    fn event(&self, step: &Step) -> Event {
+        let (name, rank, bytes) = match *step {
+            Step::Put { to, bytes, .. } => ("put", Some(to), bytes),
+            Step::Get { of, bytes, .. } => ("get", Some(of), bytes),
+            Step::Signal { to, .. } => ("signal", Some(to), 0),
+            Step::Wait { of, .. } => ("awaited", Some(of), 0),
+            Step::Complete => ("complete", None, 0),
+            Step::Copy { bytes, .. } => ("copy", None, bytes),
+            Step::CopyStrided { block, count, .. } => ("copy", None, block * count),
+            Step::Reduce { bytes, .. } => ("combine", None, bytes),
+        };
+        let event = Event::new(Category::Step, name).detailed(self.operation).of_bytes(bytes);
+        Event { peer: rank.map(|rank| self.team.pe(rank)), ..event }
     }
 
     /// Makes the progress that another PE may need while this operation cannot go on, and checks from time

@@ -3,6 +3,7 @@
 mod packets;
 
 use super::process::{Folder, Started, pelago, run, run_with};
+use super::several_hosts::NEARBY;
 use packets::{File, INSTANT, SLICE_BEGIN, SLICE_END};
 use rustix::process::{Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,6 +86,7 @@ fn active_messages_and_collectives_are_recorded() {
     check_structure(&file, 2);
     let names: BTreeSet<_> = file.events.iter().map(|event| event.name.as_str()).collect();
     assert!(names.iter().any(|name| name.contains('(') && name.contains('_')), "an algorithm: {names:?}");
+    assert!(names.contains("step: put") && names.contains("step: awaited"), "steps: {names:?}");
 }
 
 /// The page has a bar for each operation, and a line for each message.
@@ -146,6 +148,19 @@ fn statistics_are_printed_and_written() {
     assert_eq!(ended.status, 0, "{ended:?}");
     let page = std::fs::read_to_string(&file).unwrap();
     assert_eq!(page.matches("<rect class=\"cell\"").count(), 4, "{page}");
+}
+
+/// PEs of other hosts leave their files where the launcher finds them, in the working directory.
+#[test]
+fn records_of_several_hosts() {
+    let ended = run(&["run", "--hosts", "a,b:2", "--launch-agent", NEARBY, "--stats", "ring"]);
+    assert_eq!(ended.status, 0, "{ended:?}");
+    let nodes: Vec<_> = ended.stderr.lines().skip_while(|line| !line.starts_with("PEs; imbalance")).collect();
+    let nodes: Vec<_> = nodes[2..5].iter().map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+    assert_eq!(nodes, ["0", "1", "1"], "{ended:?}");
+    assert!(ended.stderr.lines().any(|line| line.starts_with("  network ")), "{ended:?}");
+    let left = std::fs::read_dir(".").unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(left.filter(|name| name.starts_with("pelago-records")).count(), 0);
 }
 
 /// Under another launcher PEs leave files in a folder, which the commands read.

@@ -20,11 +20,13 @@ pub enum Category {
     Active = 6,
     /// An operation that was given to the provider of the network.
     Network = 7,
+    /// A step of a collective operation that a schedule carries out; not in statistics.
+    Step = 8,
 }
 
 impl Category {
     /// All categories.
-    pub const ALL: [Category; 7] = [
+    pub const ALL: [Category; 8] = [
         Category::Mpi,
         Category::Rma,
         Category::Collective,
@@ -32,6 +34,7 @@ impl Category {
         Category::Message,
         Category::Active,
         Category::Network,
+        Category::Step,
     ];
 
     /// The name that files and tables have.
@@ -44,6 +47,7 @@ impl Category {
             Category::Message => "message",
             Category::Active => "active message",
             Category::Network => "network",
+            Category::Step => "step",
         }
     }
 

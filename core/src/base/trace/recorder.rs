@@ -83,7 +83,9 @@ impl Recorder {
             None => Kind::Instant,
         };
         self.timeline(Instant::now(), |timeline, stamp| timeline.event(stamp, kind, &event));
-        self.count(&event, Duration::ZERO, Duration::ZERO);
+        if event.category != Category::Step {
+            self.count(&event, Duration::ZERO, Duration::ZERO);
+        }
     }
 
     /// Writes what is not written yet, and ends the record.
