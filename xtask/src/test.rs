@@ -118,6 +118,9 @@ fn checks(target: &Path) -> Result<Vec<Step>> {
     let mut clippy =
         cargo(&["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]);
     clippy.env("CARGO_TARGET_DIR", &lint);
+    // The command as a first `cargo run` builds it, without measurements.
+    let mut default = cargo(&["clippy", "--package", "pelago-cli", "--", "-D", "warnings"]);
+    default.env("CARGO_TARGET_DIR", &lint);
     let mut docs = cargo(&["doc", "--workspace", "--no-deps", "--features", ALL_OPTIONAL]);
     docs.env("RUSTDOCFLAGS", "-D warnings").env("CARGO_TARGET_DIR", &lint);
     let mut loom = cargo(&["test", "-p", "pelago-fabric", "--release", "--lib", "loom_"]);
@@ -129,6 +132,7 @@ fn checks(target: &Path) -> Result<Vec<Step>> {
         Step { name: "format", work: Work::Command(cargo(&["fmt", "--all", "--check"])) },
         Step { name: "tidy", work: Work::Command(own("tidy")) },
         Step { name: "clippy", work: Work::Command(clippy) },
+        Step { name: "default", work: Work::Command(default) },
         Step { name: "docs", work: Work::Command(docs) },
         Step { name: "loom", work: Work::Tests(loom) },
         Step { name: "budget", work: Work::Command(own("budget")) },

@@ -3,7 +3,6 @@
 
 #[cfg(feature = "measure")]
 pub mod buffers;
-#[cfg(feature = "measure")]
 pub mod chart;
 #[cfg(feature = "measure")]
 pub mod crowd;
@@ -18,7 +17,6 @@ pub mod gate;
 pub mod hosts;
 #[cfg(feature = "measure")]
 pub mod job;
-#[cfg(feature = "measure")]
 pub mod page;
 #[cfg(feature = "measure")]
 pub mod peers;
