@@ -76,7 +76,7 @@ pub struct Point {
 const WIDTH: f64 = 940.0;
 const HEIGHT: f64 = 400.0;
 /// The area of the lines: left, right, top, bottom.
-const FIELD: [f64; 4] = [70.0, 690.0, 44.0, 344.0];
+const FIELD: [f64; 4] = [84.0, 690.0, 44.0, 344.0];
 /// The approximate maximum number of marks on an axis.
 const MARKS_MAX: usize = 11;
 
@@ -117,7 +117,7 @@ impl Chart {
         writeln!(f, r#"<text class="x label" x="{centre}" y="{}">{x_label}</text>"#, bottom + 42.0)?;
         writeln!(
             f,
-            r#"<text class="x label" transform="translate(18 {middle}) rotate(-90)">{y_label}</text>"#
+            r#"<text class="x label" transform="translate(14 {middle}) rotate(-90)">{y_label}</text>"#
         )
     }
 

@@ -63,8 +63,9 @@ fn tables_and_page_show_what_there_is() {
     assert!(ended.stdout.contains("in brackets rounds, of the worst root"), "{}", ended.stdout);
     assert!(ended.stdout.contains("\nCounted: ") && ended.stdout.contains("\nMeasured: "));
     assert_eq!(page.matches("<svg").count(), 3);
+    let own = page.replace("href=\"data:", "");
     for outside in ["http", "src=", "href", "url(", "<script", "<link"] {
-        assert!(!page.contains(outside), "the page refers to something else by {outside}");
+        assert!(!own.contains(outside), "the page refers to something else by {outside}");
     }
 }
 
