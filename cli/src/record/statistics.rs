@@ -119,7 +119,7 @@ impl JobStatistics {
     /// All of it as JSON.
     ///
     /// # Errors
-    /// None that is known.
+    /// If a number has no form in JSON.
     pub fn json(&self) -> anyhow::Result<String> {
         Ok(serde_json::to_string_pretty(self)?)
     }

@@ -66,7 +66,7 @@ pub struct Event {
     pub detail: &'static str,
     pub peer: Option<Pe>,
     pub bytes: usize,
-    /// The message that leaves or arrives here; see [`Event::message`].
+    /// The number of the message that leaves or arrives here, the same at both PEs.
     pub message: Option<u64>,
     /// Whether the bytes leave this PE or are fetched by it, so that they count as its traffic.
     pub is_traffic: bool,
