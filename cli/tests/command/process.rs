@@ -116,11 +116,14 @@ impl Started {
     }
 
     /// Returns when the command has started `n` PEs.
-    pub fn wait_for_pes(&self, n: usize) {
+    pub fn wait_for_pes(&self, n: usize) -> BTreeMap<usize, Pid> {
+        let mut found = BTreeMap::new();
         wait_until("the PEs to be started", || {
             assert!(!has_ended(&self.handle, Duration::ZERO), "the command ended before {n} PEs were seen");
-            pes(&self.mark).len() == n
+            found = pes(&self.mark);
+            found.len() == n
         });
+        found
     }
 
     /// Waits until all `n` PEs are computing, and returns them in order.
@@ -137,7 +140,9 @@ impl Started {
         found.into_values().collect()
     }
 
-    /// The processes of the job that have a rank, by rank.
+    /// The processes of the job that have a rank, by rank. A process that executes another program has no
+    /// environment for a moment, and is missing then: who needs a PE's process takes it from
+    /// [`Started::wait_for_pes`].
     pub fn pes(&self) -> BTreeMap<usize, Pid> {
         pes(&self.mark)
     }

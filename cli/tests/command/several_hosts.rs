@@ -358,8 +358,7 @@ fn sigusr2_asks_on_all_hosts() {
         command.env("SAID", &said);
         command
     });
-    job.wait_for_pes(2);
-    let pids = job.pes();
+    let pids = job.wait_for_pes(2);
     let state = format!("/proc/{}/status", pids[&1].as_raw_nonzero());
     wait_until("PE 1 to be stopped", || fs::read_to_string(&state).unwrap_or_default().contains("State:\tT"));
     job.signal(Signal::USR2);

@@ -96,9 +96,9 @@ fn perf_writes_a_file_for_each_pe() {
 fn call_stacks_are_those_of_the_program() {
     let jobs = Jobs::new("stacks");
     let job = jobs.start(&["run", "-n", "2", "ft", "--class", "B"]);
-    job.pes_at_work(2);
+    let pids = job.pes_at_work(2);
     let text = jobs.text(&["ps", "--stacks"]);
-    for (pe, pid) in job.pes() {
+    for (pe, pid) in pids.into_iter().enumerate() {
         let head = format!("\nPE {pe} (pid {}):\nThread ", pid.as_raw_nonzero());
         assert!(text.contains(&head), "no {head:?} in {text}");
     }

@@ -78,8 +78,8 @@ fn waiting_pes_and_a_stopped_one_are_told_apart() {
     let jobs = Jobs::new("stopped");
     assert_eq!(jobs.text(&["ps"]), NONE);
     let job = jobs.start(&["run", "-n", "4", "ft", "--class", "B"]);
-    let stopped = job.pes_at_work(4)[1];
-    kill_process(stopped, Signal::STOP).unwrap();
+    let pids = job.pes_at_work(4);
+    kill_process(pids[1], Signal::STOP).unwrap();
     let name = jobs.only();
     let mut found = Value::Null;
     wait_until("the other PEs to wait for the stopped one", || {
@@ -95,7 +95,7 @@ fn waiting_pes_and_a_stopped_one_are_told_apart() {
         (&found["state"], &found["n_pes"], &found["hosts"]),
         (&"running".into(), &4.into(), &Value::Array(Vec::new()))
     );
-    for (pe, pid) in job.pes() {
+    for (pe, pid) in pids.into_iter().enumerate() {
         assert_eq!(found["pes"][pe]["pid"], pid.as_raw_nonzero().get(), "{found}");
     }
     assert!(found["pes"][0]["does"].as_str().unwrap().starts_with("waits for "), "{found}");
@@ -171,8 +171,7 @@ fn processes_that_a_dead_launcher_has_left_are_named() {
     let mut command = pelago(&["run", "-n", "1", "setpriv", "--pdeathsig", "clear", "sh", "-c", &line]);
     command.envs([jobs.variable()]);
     let job = Started::new(command);
-    job.wait_for_pes(1);
-    let pid = job.pes()[&0];
+    let pid = job.wait_for_pes(1)[&0];
     wait_until("the process to have cleared it", || cleared.exists());
     fs::remove_file(&cleared).unwrap();
     let name = jobs.only();
@@ -215,7 +214,7 @@ fn requests_that_cannot_be_served_are_refused() {
     refused(&["attach", "x"], "\"x\" is not the number of a PE");
     let (first, second) =
         (jobs.start(&["run", "-n", "1", "sleep", "1000"]), jobs.start(&["run", "-n", "1", "sleep", "1000"]));
-    [&first, &second].iter().for_each(|job| job.wait_for_pes(1));
+    [&first, &second].iter().for_each(|job| drop(job.wait_for_pes(1)));
     wait_until("both jobs to be listed", || jobs.json(&["ps", "--json"]).as_array().unwrap().len() == 2);
     refused(&["ps", "--pes"], "several jobs are running (");
     let name = jobs.json(&["ps", "--json"])[0]["job"].as_str().unwrap().to_owned();
