@@ -24,7 +24,7 @@ fn main() {
     let all = Arc::new(MessageGroup::new(Context(1), Members::all(n), me, |pe| core.node(pe)));
     let reversed = Members::of(&(0..n).rev().collect::<Vec<_>>());
     let reversed = Arc::new(MessageGroup::new(Context(3), reversed, n - 1 - me, |pe| core.node(pe)));
-    for count in [0, 1, 5, 300, 9000] {
+    for count in [0, 1, 5, 90, 300, 9000] {
         for operation in Operation::ALL {
             let last = if operation.is_rooted() { n - 1 } else { 0 };
             for root in [0, last].into_iter().take(1 + last.min(1)) {

@@ -9,7 +9,11 @@
 //!
 //! ```text
 //! | exchanges: (handing, round 0, round 1, ...) x 2 | broadcasts: HISTORY |    each buffer 520 words
+//! | hand-over areas: source, target |    16 KiB each
 //! ```
+//! The hand-over areas are for operations on private memory, in which a leader reads the sources of the
+//! members of its node and writes their targets.
+//!
 //! Invariant: a buffer is written only when its receiver has read its earlier contents. Exchanges use two
 //! sets of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have
 //! passed e - 1. An exchange by pairs has a buffer for each other leader in place of one for each round. A
@@ -35,6 +39,11 @@ use pelago_schedule::tree::k_nomial;
 /// The most data in a message, in bytes: where puts signal and no PE shares its node, and where not.
 pub const STAGED_BYTES: usize = 4096;
 pub const PACKED_BYTES: usize = 1024;
+/// Size of a hand-over area, where a member shows its source to the leader of its node, or the leader leaves
+/// what is for the member.
+pub const HAND_BYTES: usize = 16 << 10;
+/// Hand-over areas of a member: of its source and of its target.
+const HAND_OVERS: usize = 2;
 /// Bytes of data of a word.
 const DATA_BYTES: usize = 4;
 /// Looks for a message between two looks whether a member agrees meanwhile.
@@ -54,9 +63,14 @@ const fn buffers(n: usize) -> usize {
     1 + n.next_power_of_two().trailing_zeros() as usize
 }
 
-/// Size of the staging buffers of a member of a team of `n`.
+/// Size of the staging buffers and hand-over areas of a member of a team of `n`.
 pub const fn bytes(n: usize) -> usize {
-    (TURNS * buffers(n) + HISTORY as usize) * BUFFER_BYTES
+    hand_over_offset(n, HAND_OVERS)
+}
+
+/// Where a hand-over area of a member of a team of `n` lies, from the first staging buffer.
+pub const fn hand_over_offset(n: usize, area: usize) -> usize {
+    (TURNS * buffers(n) + HISTORY as usize) * BUFFER_BYTES + area * HAND_BYTES
 }
 
 const _: () = assert!(VOTE_BYTES <= PACKED_BYTES && PACKED_BYTES <= PAGE_BYTES);

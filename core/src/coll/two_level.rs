@@ -19,7 +19,7 @@ use super::reduction::Combiner;
 use super::schedule::Rank;
 use super::select;
 use super::shape::{Blocks, Operation, Shape};
-use super::staging::{PACKED_BYTES, Page, Staging, staged_bytes};
+use super::staging::{self, PACKED_BYTES, Page, Staging, staged_bytes};
 use super::sync_memory::Plan;
 use crate::base::error::Result;
 use crate::base::vote::Vote;
@@ -76,10 +76,7 @@ impl TeamCore {
             match way {
                 Way::Staged => operation.staged(call, source.own, target.own),
                 Way::StagedInOrder => operation.staged_in_order(call, source.own, target.own),
-                Way::Pairs if call.operation == Operation::AllToAll => {
-                    operation.all_to_all_by_pairs(call, target, source);
-                }
-                Way::Pairs => operation.all_gather_by_pairs(call, target, source),
+                Way::Pairs => operation.by_pairs(call, target, source),
                 Way::Leaders => return Some(operation.by_leaders(call, target, source)),
                 Way::Parts(parts) => return Some(operation.by_parts(call, parts, target, source)),
             }
@@ -103,7 +100,12 @@ impl TeamCore {
     ) -> bool {
         let Some(levels) = self.levels_for(world, call) else { return false };
         let way = way(world, self, levels, call);
-        if !matches!(way, Some(Way::Staged | Way::StagedInOrder)) {
+        let is_small = match way {
+            Some(Way::Staged | Way::StagedInOrder) => true,
+            Some(Way::Pairs) => pairs::fit_hand_over(self.len(), call),
+            _ => false,
+        };
+        if !is_small {
             return false;
         }
         levels.begins_call();
@@ -113,6 +115,7 @@ impl TeamCore {
         unsafe {
             match way {
                 Some(Way::StagedInOrder) => operation.staged_in_order(call, source, target),
+                Some(Way::Pairs) => operation.by_pairs_handed_over(call, source, target),
                 _ => operation.staged(call, source, target),
             }
         }
@@ -199,6 +202,17 @@ fn way(world: &Teams, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> O
 impl TwoLevel<'_> {
     fn node(&self) -> Direct<'_> {
         Direct { world: self.world, team: &self.levels.node, operation: self.operation }
+    }
+
+    /// A hand-over area of a member of the node: the one of its source, or the one of its target.
+    fn hand_over_area(&self, place: usize, area: usize) -> *mut u8 {
+        let levels = self.levels;
+        let offset = levels.staging_offset + staging::hand_over_offset(levels.block_ranks, area);
+        let start = match place == levels.node.my_rank() {
+            true => self.team.own_start(&self.world.memory),
+            false => levels.node.starts.0[place],
+        };
+        start.wrapping_add(offset)
     }
 
     fn staging(&self) -> Staging<'_> {

@@ -20,6 +20,7 @@ use crate::coll::direct::{Direct, Places};
 use crate::coll::hierarchy::Hierarchy;
 use crate::coll::schedule::Rank;
 use crate::coll::shape::{Blocks, Operation};
+use crate::coll::staging::HAND_BYTES;
 use crate::coll::symmetric_region::Bases;
 use crate::coll::team::Team;
 use crate::coll::team::TeamCore;
@@ -130,6 +131,11 @@ fn shown_bytes(call: &MessageCall, n: usize) -> Option<usize> {
     }
 }
 
+/// Whether an operation may go by pairs of nodes, through hand-over areas.
+fn is_by_pairs(group: &MessageGroup, call: &MessageCall) -> bool {
+    matches!(call.operation, Operation::AllGather | Operation::AllToAll) && group.nodes.are_shared()
+}
+
 /// Does an operation over the team of the group, if it is a small one; whether it was done.
 ///
 /// # Safety
@@ -143,7 +149,8 @@ pub(super) unsafe fn try_direct(
     call: &MessageCall,
     memory: &Memory,
 ) -> bool {
-    if shown_bytes(call, group.len()).is_none_or(|bytes| bytes > PAGE_BYTES) {
+    let is_small = |bytes| bytes <= PAGE_BYTES || bytes <= HAND_BYTES && is_by_pairs(group, call);
+    if !shown_bytes(call, group.len()).is_some_and(is_small) {
         return false;
     }
     let Some(team) = group.direct_team(world, all) else { return false };
