@@ -16,6 +16,7 @@ everywhere! {
     fetched_values_are_distinct(4): fetched_values_are_distinct;
     a_compare_swap_loop(4): a_compare_swap_loop;
     bits_and_extremes(4): bits_and_extremes;
+    sums_of_floats(4): sums_of_floats;
     waiters_are_woken(2): waiters_are_woken;
     handles_and_scopes(3): handles_and_scopes;
     alone(1): all_operations_on_all_types;
@@ -290,6 +291,30 @@ fn bits_and_extremes(world: &World) {
     let flipped = if last % 2 == 0 { (0..n).map(|pe| 0xFFi64 << (8 * pe)).sum() } else { 0 };
     let all: Vec<i64> = (0..4).map(|index| array.atomic_fetch(0, index).unwrap()).collect();
     assert_eq!(all, [every, flipped, greatest, -greatest]);
+    world.barrier();
+}
+
+/// Sums of floats that are exact, by all forms with a name.
+fn sums_of_floats(world: &World) {
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let (mut wide, narrow) = (world.alloc_zeroed::<f64>(3).unwrap(), world.alloc_zeroed::<f32>(1).unwrap());
+    let domain = world.team().atomic_domain::<f64>(AtomicOp::Add).unwrap();
+    let rounds = common::rounds(world, 100, 3);
+    for round in 0..rounds {
+        wide.add(0, 0, 0.25).unwrap();
+        assert!(wide.fetch_add(0, 0, 0.5).unwrap() >= round as f64 * 0.75);
+        wide.on(0).unwrap().add(1, -1.5).unwrap();
+        narrow.add((me + 1) % n, 0, 0.125).unwrap();
+    }
+    world.barrier();
+    let (all, each) = ((n as u64 * rounds) as f64, rounds as f32);
+    let words = domain.on(&mut wide).unwrap();
+    (0..rounds).for_each(|_| words.add(0, 2, 2.0).unwrap());
+    world.barrier();
+    let mut sums = [0.0; 3];
+    wide.get(0, 0, &mut sums).unwrap();
+    assert_eq!(sums, [all * 0.75, all * -1.5, all * 2.0]);
+    assert_eq!(narrow.local().get(0), each * 0.125);
     world.barrier();
 }
 

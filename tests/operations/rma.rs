@@ -20,6 +20,7 @@ everywhere! {
     all_types_and_lengths(3): all_types_and_lengths;
     put_fence_put(2): put_fence_put;
     bound_handles(3): bound_handles;
+    ranges_of_the_own_part(2): ranges_of_the_own_part;
     scopes_and_handles(4): scopes_and_handles;
     alone(1): everyone_reaches_everyone;
 }
@@ -348,5 +349,64 @@ fn what_a_binding_injects_has_arrived() {
     for provider in common::FAKE_PROVIDERS {
         let settings = common::over_fake_libfabric("2", provider);
         pelago::testing::expect_success(&pelago::try_processes!(2, settings, body));
+    }
+}
+
+/// Ranges and rows of the own part are the same memory as the part, and other PEs see what is written there.
+fn ranges_of_the_own_part(world: &World) {
+    let (me, n) = (world.my_pe(), world.n_pes());
+    let array = world.alloc_zeroed::<u32>(23).unwrap();
+    let local = array.local();
+    assert_eq!((local.rows(5).len(), local.rows(23).len(), local.rows(24).len()), (4, 1, 0));
+    for (y, row) in local.rows(5).enumerate() {
+        row.fill(100 * y as u32);
+        row.set(1, 7);
+        assert_eq!(row.update(1, |old| old + me as u32), 7 + me as u32);
+        row.range(2..4).write(0, &[1, 2]);
+    }
+    let expected = |pe: usize| -> Vec<u32> {
+        let row = |y: u32| [100 * y, 7 + pe as u32, 1, 2, 100 * y];
+        (0..4).flat_map(row).chain([0; 3]).collect()
+    };
+    assert_eq!(local.to_vec(), expected(me));
+    assert!(local.iter().eq(expected(me)) && local.iter().rev().eq(expected(me).into_iter().rev()));
+    let mut part = [0; 3];
+    local.range(4..20).range(1..9).read(5, &mut part);
+    assert_eq!(part, expected(me)[10..13]);
+    assert_eq!((local.range(23..23).len(), local.range(5..10).iter().len()), (0, 5));
+    world.barrier();
+    let right = (me + 1) % n;
+    let mut there = vec![0; 23];
+    array.get(right, 0, &mut there).unwrap();
+    assert_eq!(there, expected(right));
+    world.barrier();
+    array.p(right, 22, 9).unwrap();
+    assert_eq!(local.range(20..23).wait(2, pelago::Comparison::Eq, 9), 9);
+    world.barrier();
+}
+
+/// Accesses outside a range of the own part are refused, also where the part has these elements.
+#[test]
+fn what_lies_outside_a_range_is_refused() {
+    type Access = fn(&pelago::Local<'_, u64>);
+    let cases: [(Access, &str); 9] = [
+        (|all| _ = all.range(2..4).get(2), "a range of 2 elements, from element 2 of the local part on"),
+        (|all| all.range(2..4).set(7, 1), "access of 1 elements at index 7"),
+        (|all| all.range(2..4).read(1, &mut [0; 2]), "access of 2 elements at index 1"),
+        (|all| all.range(2..4).write(0, &[0; 3]), "access of 3 elements at index 0"),
+        (|all| _ = all.range(2..9), "access of 7 elements at index 2 lies outside the local part of 8"),
+        (|all| _ = all.range(9..9), "access of 0 elements at index 9"),
+        #[expect(clippy::reversed_empty_ranges, reason = "the mistake that is tested")]
+        (|all| _ = all.range(4..2), "the range of elements 4..2 ends before its start"),
+        (|all| _ = all.range(0..4).wait_until(4, |_| true), "access of 1 elements at index 4"),
+        (|all| _ = all.rows(0), "rows of 0 elements"),
+    ];
+    for (access, part) in cases {
+        let outcome = spmd(1, move |world| {
+            let array = world.alloc_zeroed::<u64>(8).unwrap();
+            access(&array.local());
+        });
+        let text = outcome.unwrap_err().to_string();
+        assert!(text.contains(part), "{part}: {text}");
     }
 }

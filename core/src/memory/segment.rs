@@ -379,6 +379,16 @@ impl<T: Element> Part<T> {
         unsafe { self.start.add(index) }
     }
 
+    /// The memory from an element on. It has no header: nothing can wait for it.
+    ///
+    /// # Safety
+    /// `index` is at most the array's length.
+    #[inline(always)]
+    pub unsafe fn starting_at(self, index: usize) -> Part<T> {
+        // SAFETY: the caller guarantees that the index is at most the length.
+        Part { start: unsafe { self.element(index) } }
+    }
+
     /// The address of the count of threads that sleep until this part changes, a word of the array's header.
     #[inline(always)]
     fn waiters_address(self) -> *mut u32 {

@@ -62,8 +62,8 @@ pub trait AtomicElement: Element + sealed::Sealed {
 /// An integer that all atomic operations work on, including the bitwise ones.
 #[diagnostic::on_unimplemented(
     message = "this atomic operation works on integers, not on `{Self}`",
-    note = "it works on integers of 8 to 64 bits; `f32`, `f64` and `Complex<f32>` have the operations that \
-            `amo` and `fetch_amo` name, such as `fetch_amo(pe, index, AtomicOp::Add, value)`"
+    note = "it works on integers of 8 to 64 bits; `f32`, `f64` and `Complex<f32>` have `add`, `fetch_add` \
+            and what `amo` and `fetch_amo` name, such as `amo(pe, index, AtomicOp::Set, value)`"
 )]
 pub trait AtomicInteger: AtomicElement {
     /// The value that `inc` adds.
@@ -347,10 +347,11 @@ operations! {
     swap swap_cold: AtomicElement, Set(value) -> old;
     /// Atomically sets element `index` on `pe`. Complete at the target after quiet.
     atomic_set atomic_set_cold: AtomicElement, Set(value);
-    /// Atomically adds to element `index` on `pe`, wrapping around, and returns its old value.
-    fetch_add fetch_add_cold: AtomicInteger, Add(value) -> old;
-    /// Atomically adds to element `index` on `pe`, wrapping around. Complete at the target after quiet.
-    add add_cold: AtomicInteger, Add(value);
+    /// Atomically adds to element `index` on `pe` and returns its old value. Integers wrap around. Sums of
+    /// floats depend on the order in which the PEs add.
+    fetch_add fetch_add_cold: AtomicElement, Add(value) -> old;
+    /// Atomically adds to element `index` on `pe`. Integers wrap around. Complete at the target after quiet.
+    add add_cold: AtomicElement, Add(value);
     /// Atomically adds 1 to element `index` on `pe` and returns its old value.
     fetch_inc fetch_inc_cold: AtomicInteger, Add() -> old;
     /// Atomically adds 1 to element `index` on `pe`. Complete at the target after quiet.

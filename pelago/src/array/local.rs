@@ -4,23 +4,113 @@
 use crate::array::view::View;
 use pelago_core::base::element::Element;
 use pelago_core::memory::segment::Part;
+use std::iter::FusedIterator;
+use std::ops::Range;
 
-/// This PE's part of a symmetric array.
+/// This PE's part of a symmetric array, or a range of it.
+///
+/// Elements are read by [`get`](Local::get) and [`iter`](Local::iter). The rows of a matrix are those of
+/// [`rows`](Local::rows). [`to_vec`](Local::to_vec) copies a [`range`](Local::range) or all. Each access to
+/// an element costs a comparison and a load or store.
+///
+/// ```
+/// # pelago::spmd(2, |world| -> pelago::Result<()> {
+/// // Each PE has 3 rows of a matrix with 4 columns.
+/// let matrix = world.alloc_zeroed::<f64>(3 * 4)?;
+/// let local = matrix.local();
+/// for (y, row) in local.rows(4).enumerate() {
+///     row.fill(y as f64);
+///     row.set(0, 10.0);
+/// }
+/// local.update(5, |element| 2.0 * element);
+/// assert_eq!(local.range(4..8).to_vec(), [10.0, 2.0, 1.0, 1.0]);
+/// assert_eq!(local.iter().sum::<f64>(), 40.0);
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
 pub struct Local<'a, T: Element> {
     pub(crate) view: &'a View<'a, T>,
+    /// Where the first element lies.
     pub(crate) part: Part<T>,
+    len: usize,
+    /// The index of the first element in the part of the array.
+    first: usize,
 }
 
+impl<T: Element> Clone for Local<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<T: Element> Copy for Local<'_, T> {}
+
 impl<'a, T: Element> Local<'a, T> {
+    #[inline]
     pub(crate) fn new(view: &'a View<'_, T>, part: Part<T>) -> Local<'a, T> {
-        Local { view, part }
+        Local { view, part, len: view.len(), first: 0 }
     }
 
     /// Number of elements.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "the length of a part, not of a collection")]
     pub fn len(&self) -> usize {
-        self.view.len()
+        self.len
+    }
+
+    /// The elements of a range. Indices into it count from its start.
+    ///
+    /// # Panics
+    /// If the range exceeds the part, or its end lies before its start.
+    #[inline]
+    #[track_caller]
+    pub fn range(&self, range: Range<usize>) -> Local<'a, T> {
+        let len = range.end.wrapping_sub(range.start);
+        self.check(range.start, len);
+        // SAFETY: the range was compared with the part's length above.
+        let part = unsafe { self.part.starting_at(range.start) };
+        Local { part, len, first: self.first + range.start, ..*self }
+    }
+
+    /// The rows of a matrix that is stored row by row, each of `columns` elements, as
+    /// [`chunks_exact`](slice::chunks_exact) has them: elements behind the last whole row belong to none.
+    ///
+    /// # Panics
+    /// If `columns` is 0.
+    #[inline]
+    #[track_caller]
+    pub fn rows(&self, columns: usize) -> impl DoubleEndedIterator<Item = Local<'a, T>> + ExactSizeIterator {
+        assert!(columns > 0, "PE {}: rows of 0 elements", self.view.world().my_pe());
+        let all = *self;
+        (0..self.len / columns).map(move |row| all.range(row * columns..(row + 1) * columns))
+    }
+
+    /// The elements in order, each read when the iterator comes to it.
+    #[inline]
+    pub fn iter(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = T> + ExactSizeIterator + FusedIterator + use<'a, T> {
+        let part = self.part;
+        // SAFETY: the indices are less than the length.
+        (0..self.len).map(move |index| unsafe { part.load(index) })
+    }
+
+    /// Sets all elements to `value`.
+    #[inline]
+    pub fn fill(&self, value: T) {
+        // SAFETY: the indices are less than the length.
+        (0..self.len).for_each(|index| unsafe { self.part.store(index, value) });
+    }
+
+    /// Replaces an element by a function of it, and returns the new one. It is not atomic: where other PEs
+    /// write the element at the same time, use [`View::fetch_amo`] and its relatives.
+    ///
+    /// # Panics
+    /// If there is no such element.
+    #[inline]
+    #[track_caller]
+    pub fn update(&self, index: usize, change: impl FnOnce(T) -> T) -> T {
+        let value = change(self.get(index));
+        self.set(index, value);
+        value
     }
 
     /// Reads an element. Numbers of up to 8 bytes are read by one access.
@@ -117,22 +207,28 @@ impl<'a, T: Element> Local<'a, T> {
     #[inline]
     #[track_caller]
     pub(crate) fn until<R>(&self, index: usize, look: impl FnMut() -> Option<R>) -> R {
-        self.view.access().until(index, look)
+        self.view.access().until(self.first + index, look)
     }
 
     #[track_caller]
     fn check(&self, index: usize, count: usize) {
         if index > self.len() || count > self.len() - index {
-            out_of_range(self.view, index, count);
+            out_of_range(self, index, count);
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn out_of_range<T: Element>(view: &View<'_, T>, index: usize, count: usize) -> ! {
-    let (me, len) = (view.world().my_pe(), view.len());
-    panic!(
-        "PE {me}: access of {count} elements at index {index} lies outside the local part of {len} elements"
-    );
+fn out_of_range<T: Element>(local: &Local<'_, T>, index: usize, count: usize) -> ! {
+    let (me, len, all) = (local.view.world().my_pe(), local.len, local.view.len());
+    if index.checked_add(count).is_none() {
+        let end = index.wrapping_add(count);
+        panic!("PE {me}: the range of elements {index}..{end} ends before its start");
+    }
+    let place = match len == all {
+        true => format!("the local part of {len} elements"),
+        false => format!("a range of {len} elements, from element {} of the local part on", local.first),
+    };
+    panic!("PE {me}: access of {count} elements at index {index} lies outside {place}");
 }

@@ -123,8 +123,7 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
     #[track_caller]
     pub fn watch(&self, range: Range<usize>) -> Watch<'a, T> {
         self.check_watched("watch", &range);
-        let local = Local { view: self.view, part: self.part };
-        Watch { local, range, excluded: None, cursor: AtomicUsize::new(0) }
+        Watch { local: *self, range, excluded: None, cursor: AtomicUsize::new(0) }
     }
 
     /// Checks once, as all tests do.

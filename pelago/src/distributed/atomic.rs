@@ -7,7 +7,7 @@
 use super::iter::{Iter, block_len};
 use super::{Array, Atomic, reduction};
 use crate::Pe;
-use crate::array::amo::{AtomicElement, AtomicInteger};
+use crate::array::amo::AtomicElement;
 use pelago_core::base::error::Result;
 use pelago_core::coll::reduction::{ReduceOp, Reducible};
 use pelago_fabric::AtomicOp;
@@ -75,8 +75,8 @@ impl<T: AtomicElement> Array<'_, T, Atomic> {
     }
 }
 
-impl<T: AtomicInteger> Array<'_, T, Atomic> {
-    /// Adds to an element, wrapping around, and returns its old value.
+impl<T: AtomicElement> Array<'_, T, Atomic> {
+    /// Adds to an element and returns its old value. Integers wrap around.
     ///
     /// # Errors
     /// If there is no such element.
@@ -86,8 +86,8 @@ impl<T: AtomicInteger> Array<'_, T, Atomic> {
         self.view().fetch_add(owner, local, value)
     }
 
-    /// Adds values to the elements of a list, wrapping around. It completes as [`amo_all`](Self::amo_all)
-    /// does. To add to floats, use [`amo_all`](Self::amo_all).
+    /// Adds values to the elements of a list. Integers wrap around. It completes as
+    /// [`amo_all`](Self::amo_all) does.
     ///
     /// ```
     /// # use pelago::distributed::BlockSize;

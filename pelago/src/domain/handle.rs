@@ -248,8 +248,8 @@ named! {
     atomic_fetch(): AtomicElement, Fetch -> old;
     swap(value): AtomicElement, Set -> old;
     atomic_set(value): AtomicElement, Set;
-    fetch_add(value): AtomicInteger, Add -> old;
-    add(value): AtomicInteger, Add;
+    fetch_add(value): AtomicElement, Add -> old;
+    add(value): AtomicElement, Add;
     fetch_inc(): AtomicInteger, Add -> old;
     inc(): AtomicInteger, Add;
     fetch_and(value): AtomicInteger, And -> old;
