@@ -5,7 +5,8 @@
 //! `int` as well (`MPI_Comm_toint`).
 //!
 //! Invariant: a position is freed and used again only by the owner of its handle. A reference from `get` is
-//! valid until then, and the program must not free an object during another call on it.
+//! valid until then, and the program must not free an object during another call on it. A free position is
+//! empty, or has an object that a handle was retired from.
 
 use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use pelago_fabric::trylock::TryLock;
@@ -97,25 +98,64 @@ impl<T> Table<T> {
 
     /// Puts an object in; returns its handle. `None` if the table is full.
     pub fn insert(&self, object: Arc<T>) -> Option<usize> {
-        let mut free = self.free.lock();
-        let position = match free.positions.pop() {
-            Some(position) => position as usize,
-            None if free.used == CHUNKS * CHUNK => return None,
-            None => {
-                if free.used.is_multiple_of(CHUNK) {
-                    let slot = || Slot { generation: AtomicU32::new(0), object: AtomicPtr::new(null_mut()) };
-                    let chunk: Box<[Slot<T>]> = (0..CHUNK).map(|_| slot()).collect();
-                    // SYNC POINT handle-chunk: releases the empty slots to `slot`.
-                    self.chunks[free.used / CHUNK].store(Box::leak(chunk).as_mut_ptr(), Ordering::Release);
-                }
-                free.used += 1;
-                free.used - 1
-            }
-        };
-        drop(free);
+        let position = self.position()?;
         let slot = self.slot(position)?;
         // SYNC POINT handle: releases the object to `get`.
-        slot.object.store(Arc::into_raw(object).cast_mut(), Ordering::Release);
+        let retired = slot.object.swap(Arc::into_raw(object).cast_mut(), Ordering::AcqRel);
+        if !retired.is_null() {
+            // SAFETY: the table's share of an object whose handle was retired.
+            drop(unsafe { Arc::from_raw(retired) });
+        }
+        Some(self.handle(position, slot))
+    }
+
+    /// Returns a handle of an object whose former handle was retired, which `refill` gives the value; or of a
+    /// new one, which `make` makes of it. `None` if the table is full.
+    #[inline]
+    pub fn reuse<V>(&self, value: V, refill: impl FnOnce(&T, V), make: impl FnOnce(V) -> T) -> Option<usize> {
+        let position = self.position()?;
+        let slot = self.slot(position)?;
+        // SYNC POINT handle: acquires the object from the thread that has retired its handle. SAFETY: the
+        // table has a share of the object, and this call alone has the position.
+        match unsafe { slot.object.load(Ordering::Acquire).as_ref() } {
+            Some(object) => refill(object, value),
+            None => {
+                let object = Arc::into_raw(Arc::new(make(value))).cast_mut();
+                // SYNC POINT handle: releases the object to `get`.
+                slot.object.store(object, Ordering::Release);
+            }
+        }
+        Some(self.handle(position, slot))
+    }
+
+    /// A free position, which the caller alone has now.
+    #[inline]
+    fn position(&self) -> Option<usize> {
+        let mut free = self.free.lock();
+        match free.positions.pop() {
+            Some(position) => Some(position as usize),
+            None => self.new_position(&mut free),
+        }
+    }
+
+    #[cold]
+    fn new_position(&self, free: &mut Free) -> Option<usize> {
+        if free.used == CHUNKS * CHUNK {
+            return None;
+        }
+        if free.used.is_multiple_of(CHUNK) {
+            let slot = || Slot { generation: AtomicU32::new(0), object: AtomicPtr::new(null_mut()) };
+            let chunk: Box<[Slot<T>]> = (0..CHUNK).map(|_| slot()).collect();
+            // SYNC POINT handle-chunk: releases the empty slots to `slot`.
+            self.chunks[free.used / CHUNK].store(Box::leak(chunk).as_mut_ptr(), Ordering::Release);
+        }
+        free.used += 1;
+        Some(free.used - 1)
+    }
+
+    /// The handle of the object at a position.
+    #[inline]
+    fn handle(&self, position: usize, slot: &Slot<T>) -> usize {
         let generation = (slot.generation.load(Ordering::Relaxed) & GENERATION_MASK) as usize;
         let handle = (position + 1) << FIRST_SHIFT | generation << GENERATION_SHIFT | self.kind as usize;
         if ARE_NOTED.load(Ordering::Relaxed) {
@@ -123,7 +163,7 @@ impl<T> Table<T> {
             let mut origins = ORIGINS.lock().unwrap_or_else(PoisonError::into_inner);
             origins.insert(handle, (self.kind, maker));
         }
-        Some(handle)
+        handle
     }
 
     #[inline]
@@ -172,14 +212,27 @@ impl<T> Table<T> {
         if object.is_null() {
             return None;
         }
+        self.release(handle, position, slot);
+        // SAFETY: the table's share of the `Arc`, taken once.
+        Some(unsafe { Arc::from_raw(object) })
+    }
+
+    /// Removes a handle; its object is kept for [`reuse`](Table::reuse). One thread at a time has the handle.
+    #[inline]
+    pub fn retire(&self, handle: usize) {
+        if let Some((position, slot)) = self.find(handle) {
+            self.release(handle, position, slot);
+        }
+    }
+
+    /// Frees the position of a handle. The caller is the only thread that has the handle.
+    #[inline]
+    fn release(&self, handle: usize, position: usize, slot: &Slot<T>) {
         if ARE_NOTED.load(Ordering::Relaxed) {
             ORIGINS.lock().unwrap_or_else(PoisonError::into_inner).remove(&handle);
         }
-        // The thread that has taken the object is the only one that changes the generation.
         slot.generation.store(slot.generation.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.free.lock().positions.push(position as u32);
-        // SAFETY: the table's share of the `Arc`, taken once.
-        Some(unsafe { Arc::from_raw(object) })
     }
 
     /// The number of objects.
@@ -206,6 +259,30 @@ mod tests {
         let again = table.insert(Arc::new(8000)).unwrap();
         assert_ne!(again, handles[7], "the position is the same, the generation is not");
         assert_eq!((table.get(handles[7]), table.get(again), table.len()), (None, Some(&8000), 3000));
+    }
+
+    #[test]
+    fn retired_objects_are_used_again_under_new_handles() {
+        let table: Table<Mutex<usize>> = Table::new(Kind::Request);
+        let reuse = |value| {
+            let refill = |object: &Mutex<usize>, value| *object.lock().unwrap() = value;
+            table.reuse(value, refill, Mutex::new).unwrap()
+        };
+        let at = |handle: usize| table.get(handle).map(|object| *object.lock().unwrap());
+        let first = reuse(1);
+        let object: *const Mutex<usize> = table.get(first).unwrap();
+        table.retire(first);
+        assert_eq!((at(first), table.remove(first).is_none(), table.len()), (None, true, 0));
+        let second = reuse(2);
+        assert_eq!((at(first), at(second), table.len()), (None, Some(2), 1));
+        assert!(std::ptr::eq(object, table.get(second).unwrap()));
+        table.retire(first);
+        assert_eq!(at(second), Some(2), "a stale handle retires nothing");
+        table.retire(second);
+        let third = table.insert(Arc::new(Mutex::new(3))).unwrap();
+        assert_eq!((at(second), at(third)), (None, Some(3)));
+        assert!(table.remove(third).is_some());
+        assert_eq!(at(reuse(4)), Some(4), "the position is empty");
     }
 
     #[test]

@@ -142,8 +142,22 @@ impl Requests {
     /// Frees a request if it is done: its outcome.
     #[inline]
     pub fn free_if_done(&mut self, id: RequestId) -> Option<Status> {
-        let is_done = self.get(id).phase == Phase::Done;
-        is_done.then(|| self.free(id).status())
+        let request = self.get(id);
+        if request.phase != Phase::Done {
+            return None;
+        }
+        let status = request.status();
+        self.forget(id);
+        Some(status)
+    }
+
+    /// Frees a request, and drops it where it lies.
+    #[inline]
+    fn forget(&mut self, id: RequestId) {
+        let (generation, place) = &mut self.slots[id.slot as usize];
+        *generation = generation.wrapping_add(1);
+        *place = None;
+        self.free.push(id.slot);
     }
 
     /// Frees a request.

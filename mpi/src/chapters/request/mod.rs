@@ -223,14 +223,19 @@ pub fn persistent(on: On, start: impl Fn(&Mpi) -> Result<Active> + 'static) -> R
 }
 
 fn insert(state: State) -> Result<MPI_Request> {
-    add(Request { state: UnsafeCell::new(state), generalized: None })
+    let refill = |request: &Request, state| {
+        // SAFETY: the request was forgotten, so that no thread uses it.
+        unsafe { *request.state.get() = state };
+    };
+    let make = |state| Request { state: UnsafeCell::new(state), generalized: None };
+    number(REQUESTS.reuse(state, refill, make))
 }
 
 /// A handle of a generalised request.
 pub fn generalized(of: Arc<Generalized>) -> Result<MPI_Request> {
     let active = Active::Other(Box::new(Arc::clone(&of)));
     let state = State { active, persistent: None, on: On::Comm(MPI_COMM_SELF) };
-    add(Request { state: UnsafeCell::new(state), generalized: Some(of) })
+    number(REQUESTS.insert(Arc::new(Request { state: UnsafeCell::new(state), generalized: Some(of) })))
 }
 
 /// The generalised request with a handle.
@@ -240,11 +245,18 @@ pub fn find_generalized(handle: MPI_Request) -> Option<Arc<Generalized>> {
 
 /// Forgets a request that is complete, or whose end nobody waits for.
 pub fn forget(handle: MPI_Request) {
-    drop(REQUESTS.remove(handle.0));
+    let Some(request) = REQUESTS.get(handle.0) else { return };
+    if request.generalized.is_some() {
+        drop(REQUESTS.remove(handle.0));
+        return;
+    }
+    // SAFETY: the program uses a request in one thread at a time, and this thread has it.
+    let state = unsafe { &mut *request.state.get() };
+    (state.active, state.persistent) = (Active::Inactive, None);
+    REQUESTS.retire(handle.0);
 }
 
-fn add(request: Request) -> Result<MPI_Request> {
-    let handle = REQUESTS.insert(Arc::new(request));
+fn number(handle: Option<usize>) -> Result<MPI_Request> {
     handle.map(MPI_Request).ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many requests"))
 }
 
