@@ -9,8 +9,10 @@ use crate::chapters::request::{self, Active, Message, Outcome};
 use pelago_core::msg::envelope::Context;
 use pelago_core::msg::operation::{Address, Mode};
 
-/// Where a message of the program goes; `None` if to no process.
-#[inline]
+/// Where a message of the program goes; `None` if to no process. It is always in line: its result would
+/// otherwise be read from memory in larger pieces than it was written in, which waits for all earlier stores,
+/// those to the queue of another process included.
+#[inline(always)]
 pub fn address(mpi: &Mpi, dest: c_int, tag: c_int, comm: MPI_Comm) -> Result<Option<Address>> {
     let comm = mpi.comm(comm)?;
     if dest == MPI_PROC_NULL {
@@ -58,16 +60,25 @@ impl Send {
     /// # Safety
     /// The buffer has the elements, and is left alone until the send is complete.
     pub unsafe fn start(self, mpi: &Mpi) -> Result<Active> {
+        // SAFETY: the caller promises the elements, and to leave them alone.
+        let pending = unsafe { self.begin(mpi)? };
+        Ok(pending.map_or(Active::Done(Outcome::EMPTY), Active::Message))
+    }
+
+    /// Starts the send; `None` if it is complete.
+    ///
+    /// # Safety
+    /// As [`start`](Send::start).
+    #[inline(always)]
+    unsafe fn begin(self, mpi: &Mpi) -> Result<Option<Message>> {
         let address = address(mpi, self.dest, self.tag, self.comm)?;
         let datatype = mpi.layout(self.count, self.datatype)?;
         // SAFETY: the caller promises the elements; packed ones live as long as the operation.
         unsafe {
             let data = outgoing(self.buffer, self.count, datatype)?;
-            let Some(address) = address else { return Ok(Active::Done(Outcome::EMPTY)) };
-            Ok(match mpi.core.start_send(address, data.data(), self.mode)? {
-                None => Active::Done(Outcome::EMPTY),
-                Some(id) => Active::Message(Message { id, receive: None, unpack: None, kept: data.kept() }),
-            })
+            let Some(address) = address else { return Ok(None) };
+            let pending = mpi.core.start_send(address, data.data(), self.mode)?;
+            Ok(pending.map(|id| Message { id, receive: None, unpack: None, kept: data.kept() }))
         }
     }
 
@@ -81,7 +92,15 @@ impl Send {
     unsafe fn start_request(self, mpi: &Mpi, request: *mut MPI_Request) -> Result {
         let place = output("request", request)?;
         // SAFETY: the program keeps the conditions that the standard has for this call.
-        unsafe { place.write(request::started(self.start(mpi)?, On::Comm(self.comm))?) };
+        unsafe {
+            // An outcome is not moved through memory for most sends: until the stores to the receiver's queue
+            // are done, a load that takes several earlier stores must wait.
+            let request = match self.begin(mpi)? {
+                None => request::COMPLETE,
+                Some(message) => request::started(Active::Message(message), On::Comm(self.comm))?,
+            };
+            place.write(request);
+        }
         Ok(())
     }
 
