@@ -165,6 +165,7 @@ fn names(shape: &Shape) -> &'static [&'static str] {
         Operation::Scatter | Operation::Gather => &["linear"],
         Operation::AllGather if shape.blocks != Blocks::Equal => &["bruck", "ring", "linear"],
         Operation::AllGather if is_small => &["recursive_doubling", "bruck", "ring"],
+        Operation::AllGather if has_nodes => &["lanes", "neighbour_exchange", "ring"],
         Operation::AllGather => &["neighbour_exchange", "ring"],
         Operation::AllToAll if bytes <= 256 && n > 4 => &["bruck", "linear"],
         Operation::AllToAll if is_large => &["pairwise", "linear"],

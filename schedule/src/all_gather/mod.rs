@@ -3,6 +3,7 @@
 
 mod bruck;
 mod hierarchical;
+mod lanes;
 mod layout;
 mod linear;
 mod neighbour_exchange;
@@ -20,4 +21,5 @@ pub(crate) const TABLE: &[Algorithm] = &[
     recursive_doubling::ALGORITHM,
     neighbour_exchange::ALGORITHM,
     hierarchical::ALGORITHM,
+    lanes::ALGORITHM,
 ];
