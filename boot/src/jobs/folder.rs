@@ -17,7 +17,7 @@ const NAMES_MAX: u32 = 1000;
 /// If it cannot be created, or is not such a directory.
 pub(crate) fn folder(given: Option<&str>, is_wanted: bool) -> io::Result<Option<PathBuf>> {
     let user = rustix::process::geteuid().as_raw();
-    let path = given.map_or_else(|| PathBuf::from(format!("/tmp/pelago-{user}")), PathBuf::from);
+    let path = given.map_or_else(default_folder, PathBuf::from);
     if is_wanted
         && let Err(error) = DirBuilder::new().mode(0o700).recursive(given.is_some()).create(&path)
         && error.kind() != io::ErrorKind::AlreadyExists
@@ -39,7 +39,12 @@ pub(crate) fn folder(given: Option<&str>, is_wanted: bool) -> io::Result<Option<
     Ok(Some(path))
 }
 
-/// The files of a job. Dropping removes them.
+/// The folder that is used unless another one is set.
+fn default_folder() -> PathBuf {
+    PathBuf::from(format!("/tmp/pelago-{}", rustix::process::geteuid().as_raw()))
+}
+
+/// The files of a job. Dropping removes them, and the default folder if it is empty then.
 #[derive(Debug)]
 pub(crate) struct Files {
     record: PathBuf,
@@ -74,6 +79,10 @@ impl Files {
                     return Ok(Self { record, listener });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AddrInUse => {}
+                // Another launcher has removed the empty folder.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && folder == default_folder() => {
+                    self::folder(None, true)?;
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -98,5 +107,10 @@ impl Drop for Files {
         // The record first: a record without a socket would be that of a launcher that has died.
         let _ = fs::remove_file(&self.record);
         let _ = fs::remove_file(self.record.with_extension("socket"));
+        let default = default_folder();
+        if self.record.parent() == Some(&default) {
+            // It stays if it has files of other jobs.
+            let _ = fs::remove_dir(default);
+        }
     }
 }
