@@ -105,14 +105,18 @@ impl Scale {
         let Scale { n_pes: n, pes_per_node, pes_per_process, ring_bytes } = *self;
         let of_process = |bytes: usize| bytes / pes_per_process;
         let segment = Layout::new(pes_per_node, 1, ring_bytes);
-        // A partner in each direction of each round, and a page each for the words and for the mailboxes.
-        let partner_pages = 2 * self.rounds() * 2;
+        // A partner in each direction of each round. It takes a page each for the words and for the mailboxes
+        // of the pair, and one of the table of TCP peers.
+        let partners = 2 * self.rounds();
+        let partner_pages = partners * 2;
+        let tcp_peer = Tcp::contact_bytes();
         let part = |name, held, growth, bytes: usize| Part { name, held, growth, bytes: bytes as u64 };
         vec![
             part("addresses and slots of all PEs", Always, Linear, Memory::table_bytes(n)),
             part("nodes of all PEs", Always, Linear, Routes::table_bytes(n)),
             part("departures of all PEs", Always, Linear, n * size_of::<AtomicBool>()),
-            part("TCP peers", Always, Linear, of_process(Tcp::table_bytes(self.processes()))),
+            part("TCP peers in contact", Always, Logarithmic, of_process(partners * (tcp_peer + PAGE_BYTES))),
+            part("table of TCP peers", Reserved, Linear, of_process(Tcp::reserved_bytes(self.processes()))),
             part("pages of pairs in a dissemination", Always, Logarithmic, partner_pages * PAGE_BYTES),
             part(
                 "business cards",
