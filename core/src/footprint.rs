@@ -5,7 +5,8 @@
 //! compares with it. Heap and pool are left out: their sizes are settings.
 
 use crate::coll::block::{self, pairs::PairBlock};
-use crate::job::business_card::{BusinessCard, Offer};
+use crate::job::exchange::{self, Readings};
+use crate::job::summary::Digest;
 use crate::memory::route::Routes;
 use crate::memory::segment::Memory;
 use crate::messages::peers::Peers;
@@ -52,7 +53,9 @@ pub enum Held {
 pub enum Growth {
     /// With the number of PEs.
     Linear,
-    /// With the logarithm of this number.
+    /// With the square root of this number.
+    SquareRoot,
+    /// With its logarithm.
     Logarithmic,
     /// With the PEs of a node alone.
     OfNode,
@@ -78,9 +81,11 @@ pub struct Part {
 pub struct StartMessages {
     /// The contents.
     pub name: &'static str,
-    /// Of one process, to the launcher or to other processes.
+    /// Of one process, to the launcher or to other processes: of the process with the most of them.
     pub of_process: u64,
-    /// Their growth.
+    /// Of all processes.
+    pub of_all: u64,
+    /// The growth of the first.
     pub growth: Growth,
 }
 
@@ -119,10 +124,10 @@ impl Scale {
             part("table of TCP peers", Reserved, Linear, of_process(Tcp::reserved_bytes(self.processes()))),
             part("pages of pairs in a dissemination", Always, Logarithmic, partner_pages * PAGE_BYTES),
             part(
-                "business cards",
+                "cards of all processes, summed up",
                 AtStart,
                 Linear,
-                of_process(self.processes() * card(pes_per_process).held_bytes()),
+                of_process(Digest::held_bytes(self.processes(), pes_per_process)),
             ),
             part("peers of active messages", OnFirstUse, Linear, Peers::table_bytes(n)),
             part("peers of two-sided messages", OnFirstUse, Linear, MsgState::table_bytes(n)),
@@ -133,37 +138,32 @@ impl Scale {
         ]
     }
 
-    /// The messages of a process while a job of several nodes starts.
+    /// The messages of the processes while a job of several nodes starts.
     pub fn start_messages(&self) -> Vec<StartMessages> {
-        let message =
-            |name, of_process: usize, growth| StartMessages { name, of_process: of_process as u64, growth };
+        use Growth::{Constant, Logarithmic, SquareRoot};
+        let processes = self.processes();
+        let message = |name, growth, (of_process, of_all): (usize, usize)| StartMessages {
+            name,
+            of_process: of_process as u64,
+            of_all: of_all as u64,
+            growth,
+        };
+        let of_each = |of_process: usize| (of_process, of_process * processes);
+        // The cards before and after the processes have opened a fabric.
         let exchanges = 2;
+        let Readings { barriers, most, all } = exchange::readings(processes);
+        let rounds = self.pes_per_process * self.rounds();
         vec![
             message(
-                "business cards published, and barriers of the launcher",
-                2 * exchanges,
-                Growth::Constant,
+                "cards published, and barriers of the launcher",
+                Constant,
+                of_each(exchanges * (1 + barriers)),
             ),
-            message("business cards read", exchanges * self.processes(), Growth::Linear),
-            message("message barrier", self.pes_per_process * self.rounds(), Growth::Logarithmic),
+            message("cards read to sum them up", SquareRoot, (exchanges * most, exchanges * all)),
+            message("digests of all cards, and card of the node's memory", Constant, of_each(exchanges + 1)),
+            message("cards of partners", Logarithmic, of_each(2 * rounds)),
+            message("message barrier", Logarithmic, of_each(rounds)),
         ]
-    }
-}
-
-/// A card with strings of usual lengths.
-fn card(pes: usize) -> BusinessCard {
-    BusinessCard {
-        node: "n".repeat(16),
-        machine: "m".repeat(48),
-        pid_space: "p".repeat(10),
-        memory: vec![0; 40],
-        pes,
-        fabrics: vec![Offer {
-            terms: "tcp".to_owned(),
-            addresses: vec![vec![0; 24]; pes],
-            obstacle: String::new(),
-        }],
-        ..BusinessCard::default()
     }
 }
 
@@ -182,6 +182,7 @@ mod tests {
             let factor = large.bytes as f64 / small.bytes as f64;
             let expected = match small.growth {
                 Growth::Linear => 63.0..65.0,
+                Growth::SquareRoot => 7.9..8.1,
                 Growth::Logarithmic => 1.42..1.44,
                 Growth::OfNode | Growth::Constant => 1.0..1.01,
             };
@@ -192,16 +193,18 @@ mod tests {
     }
 
     #[test]
-    fn starts_read_all_cards() {
-        let messages = scale(1000).start_messages();
-        assert_eq!(messages.iter().map(|row| row.of_process).collect::<Vec<_>>(), [4, 2000, 10]);
-        let hybrid = Scale { pes_per_process: 10, ..scale(1000) };
-        assert_eq!(hybrid.start_messages()[1].of_process, 200);
-    }
-
-    #[test]
-    fn a_card_has_its_addresses() {
-        let bytes = |pes| card(pes).held_bytes();
-        assert_eq!(bytes(9) - bytes(1), 8 * (size_of::<Vec<u8>>() + 24));
+    fn no_process_reads_all_cards() {
+        let rows = |scale: Scale| {
+            let messages = scale.start_messages();
+            messages.iter().map(|row| (row.of_process, row.of_all)).collect::<Vec<_>>()
+        };
+        // 1024 processes are 32 groups of 33 at most: the 32 of process 0, and 31 sums of others.
+        let large = rows(scale(1024));
+        assert_eq!(large[0], (8, 8 * 1024));
+        assert_eq!(large[1], (2 * (33 + 31), 2 * (1024 + 31)));
+        assert_eq!(large[2..], [(3, 3 * 1024), (20, 20 * 1024), (10, 10 * 1024)]);
+        let hybrid = Scale { pes_per_process: 10, ..scale(10_240) };
+        assert_eq!(rows(hybrid)[1], large[1]);
+        assert_eq!(rows(scale(1 << 20))[1].0, 2 * (1025 + 1023));
     }
 }

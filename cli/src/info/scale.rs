@@ -56,6 +56,7 @@ fn held(held: Held) -> &'static str {
 fn grows(growth: Growth) -> &'static str {
     match growth {
         Growth::Linear => "n",
+        Growth::SquareRoot => "sqrt n",
         Growth::Logarithmic => "log n",
         Growth::OfNode => "PEs of a node",
         Growth::Constant => "nothing",
@@ -76,7 +77,6 @@ impl Report {
             .filter(|part| part.growth == Growth::Linear && part.held != Held::Reserved)
             .collect();
         linear.sort_by_key(|part| std::cmp::Reverse(part.bytes));
-        let processes = pes.div_ceil(pes_per_process) as u64;
         Report {
             pes,
             pes_per_node,
@@ -100,7 +100,7 @@ impl Report {
                 .map(|row| Message {
                     of: row.name,
                     per_process: row.of_process,
-                    all: row.of_process * processes,
+                    all: row.of_all,
                     grows: grows(row.growth),
                 })
                 .collect(),

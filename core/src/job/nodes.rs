@@ -14,8 +14,8 @@ pub struct Placement {
     pub reach: Reach,
     /// The name of the node of each PE; empty if all PEs are on one node.
     pub nodes: Vec<u32>,
-    /// The number of the process of each PE, where it is known and valid here; empty if all PEs share memory.
-    pub pids: Vec<Option<u32>>,
+    /// The number of the process of each PE; empty if the processes do not share a PID namespace.
+    pub pids: Vec<u32>,
 }
 
 /// The number of each PE within its node, for the PEs whose memory is in a segment of `n_here` PEs: all, or
