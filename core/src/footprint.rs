@@ -159,8 +159,8 @@ impl Scale {
                 Constant,
                 of_each(exchanges * (1 + barriers)),
             ),
-            message("cards read to sum them up", SquareRoot, (exchanges * most, exchanges * all)),
-            message("digests of all cards, and card of the node's memory", Constant, of_each(exchanges + 1)),
+            message("cards, and sums of them, read", SquareRoot, (exchanges * most, exchanges * all)),
+            message("card of the process that has made the node's memory", Constant, of_each(1)),
             message("cards of partners", Logarithmic, of_each(2 * rounds)),
             message("message barrier", Logarithmic, of_each(rounds)),
         ]
@@ -201,8 +201,8 @@ mod tests {
         // 1024 processes are 32 groups of 33 at most: the 32 of process 0, and 31 sums of others.
         let large = rows(scale(1024));
         assert_eq!(large[0], (8, 8 * 1024));
-        assert_eq!(large[1], (2 * (33 + 31), 2 * (1024 + 31)));
-        assert_eq!(large[2..], [(3, 3 * 1024), (20, 20 * 1024), (10, 10 * 1024)]);
+        assert_eq!(large[1], (2 * (33 + 31), 2 * (2 * 1024 + 31)));
+        assert_eq!(large[2..], [(1, 1024), (20, 20 * 1024), (10, 10 * 1024)]);
         let hybrid = Scale { pes_per_process: 10, ..scale(10_240) };
         assert_eq!(rows(hybrid)[1], large[1]);
         assert_eq!(rows(scale(1 << 20))[1].0, 2 * (1025 + 1023));

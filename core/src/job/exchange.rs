@@ -1,8 +1,9 @@
 //! The exchange of business cards through the launcher.
 //!
-//! Each process publishes its card. Process 0 publishes the digest of all, and the others read that. In a
-//! large job the first process of each group reads the cards of its group, so that no process reads more than
-//! about 2 sqrt(n) of them. A process reads the card of another one at the first contact with it.
+//! Each process publishes its card. In a small job each reads all of them, and sums them up. In a larger one
+//! process 0 does so, and publishes the digest, which the others read. In a large job the first process of
+//! each group reads the cards of its group, so that no process reads more than about 2 sqrt(n) of them. A
+//! process reads the card of a single other one at the first contact.
 
 use super::business_card::BusinessCard;
 use super::summary::{Digest, Summary};
@@ -14,12 +15,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Processes of a job whose cards process 0 reads alone: another barrier of the launcher would take longer.
-/// In builds for tests there are groups in small jobs too.
-const ONE_GROUP: usize = if cfg!(debug_assertions) { 3 } else { 512 };
+/// Processes of a job that all read all cards, and of one whose cards process 0 reads: another barrier of the
+/// launcher would take longer. In builds for tests, jobs of few processes have groups.
+const ALL_READ: usize = if cfg!(debug_assertions) { 8 } else { 64 };
+const ONE_GROUP: usize = if cfg!(debug_assertions) { 10 } else { 512 };
 
 /// The processes of a group in a job of `n` processes.
-pub const fn group_size(n: usize) -> usize {
+const fn group_size(n: usize) -> usize {
     if n <= ONE_GROUP { n } else { n.isqrt() + 1 }
 }
 
@@ -27,7 +29,7 @@ pub const fn group_size(n: usize) -> usize {
 pub struct Readings {
     /// Barriers of the launcher.
     pub barriers: usize,
-    /// Cards, and sums of groups, that process 0 reads, the process that reads the most.
+    /// Cards, sums of groups and digests that process 0 reads, the process that reads the most.
     pub most: usize,
     /// The same of all processes together.
     pub all: usize,
@@ -35,9 +37,12 @@ pub struct Readings {
 
 /// The work of an exchange among `n` processes.
 pub const fn readings(n: usize) -> Readings {
+    if n <= ALL_READ {
+        return Readings { barriers: 1, most: n, all: n * n };
+    }
     let group = group_size(n);
     let sums = n.div_ceil(group) - 1;
-    Readings { barriers: if sums == 0 { 2 } else { 3 }, most: group + sums, all: n + sums }
+    Readings { barriers: if sums == 0 { 2 } else { 3 }, most: group + sums, all: 2 * n + sums }
 }
 
 /// The cards that the processes of a job have published in an exchange.
@@ -111,11 +116,8 @@ impl Cards {
         }
         self.put(&self.key(rank), &card.to_bytes())?;
         self.job()?.barrier()?;
-        let digest = if is_first_enough {
-            Digest::of_one_node(self.of(0)?, self.processes)
-        } else {
-            self.sum_up(group_size(self.processes))?
-        };
+        let digest =
+            if is_first_enough { Digest::of_one_node(self.of(0)?, self.processes) } else { self.sum_up()? };
         let odd = match digest.first.pes == mine {
             true => digest.odd,
             false => Some((0, digest.first.pes)),
@@ -128,9 +130,13 @@ impl Cards {
         }
     }
 
-    /// The digest of the cards that all processes have published, which are summed up in groups.
-    fn sum_up(&self, group: usize) -> Result<Digest> {
+    /// The digest of the cards that all processes have published.
+    fn sum_up(&self) -> Result<Digest> {
         let (n, rank) = (self.processes, self.rank);
+        if n <= ALL_READ {
+            return Ok(self.sum_of(0..n)?.digest());
+        }
+        let group = group_size(n);
         let in_group = |first: usize| (first + group).min(n) - first;
         let key_of_group = |first: usize| format!("{}-group", self.key(first));
         let key_of_all = format!("{}-all", self.key(0));
