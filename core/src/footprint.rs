@@ -114,12 +114,16 @@ impl Scale {
         // of the pair, and one of the table of TCP peers.
         let partners = 2 * self.rounds();
         let partner_pages = partners * 2;
+        // Whole pages, and one where the PEs of the node begin within a page.
+        let node_tables = Memory::reserved_bytes(pes_per_node).next_multiple_of(PAGE_BYTES) + 2 * PAGE_BYTES;
         let tcp_peer = Tcp::contact_bytes();
+        let [two_sided, of_node] = MsgState::peer_bytes();
         let part = |name, held, growth, bytes: usize| Part { name, held, growth, bytes: bytes as u64 };
         vec![
-            part("addresses and slots of all PEs", Always, Linear, Memory::table_bytes(n)),
+            part("addresses and slots of the node's PEs", Always, OfNode, node_tables),
+            part("addresses and slots of all PEs", Reserved, Linear, Memory::reserved_bytes(n)),
             part("nodes of all PEs", Always, Linear, Routes::table_bytes(n)),
-            part("departures of all PEs", Always, Linear, n * size_of::<AtomicBool>()),
+            part("departures of all PEs", Reserved, Linear, n * size_of::<AtomicBool>()),
             part("TCP peers in contact", Always, Logarithmic, of_process(partners * (tcp_peer + PAGE_BYTES))),
             part("table of TCP peers", Reserved, Linear, of_process(Tcp::reserved_bytes(self.processes()))),
             part("pages of pairs in a dissemination", Always, Logarithmic, partner_pages * PAGE_BYTES),
@@ -129,8 +133,22 @@ impl Scale {
                 Linear,
                 of_process(Digest::held_bytes(self.processes(), pes_per_process)),
             ),
-            part("peers of active messages", OnFirstUse, Linear, Peers::table_bytes(n)),
-            part("peers of two-sided messages", OnFirstUse, Linear, MsgState::table_bytes(n)),
+            part(
+                "active messages: peers in contact",
+                OnFirstUse,
+                Logarithmic,
+                partners * (Peers::peer_bytes() + PAGE_BYTES),
+            ),
+            part("active messages: PEs of the node", OnFirstUse, OfNode, pes_per_node * Peers::peer_bytes()),
+            part("table of active messages", Reserved, Linear, Peers::reserved_bytes(n)),
+            part(
+                "two-sided messages: peers in contact",
+                OnFirstUse,
+                Logarithmic,
+                partners * (two_sided + PAGE_BYTES),
+            ),
+            part("two-sided messages: PEs of the node", OnFirstUse, OfNode, pes_per_node * of_node),
+            part("tables of two-sided messages", Reserved, Linear, MsgState::reserved_bytes(n)),
             part("block of a team", EachTeam, Linear, block::bytes((SyncMemoryKind::PairwiseEdges, true), n)),
             part("nodes of a team", EachTeam, Linear, Groups::bytes(n, self.nodes())),
             part("slots of pairs", Reserved, Linear, PairBlock::bytes(n)),

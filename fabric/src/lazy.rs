@@ -78,6 +78,12 @@ impl<T> LazyTable<T> {
         unsafe { entry.as_ref() }.map(|entry| &entry.value)
     }
 
+    /// An entry, if it was made and there is room for it.
+    #[inline(always)]
+    pub fn find(&self, index: usize) -> Option<&T> {
+        if index < self.len() { self.get(index) } else { None }
+    }
+
     /// An entry, which is made if it is not there. Of several threads that ask for it at once, one makes it.
     ///
     /// # Panics
@@ -192,6 +198,7 @@ mod tests {
             assert_eq!(*found, index);
         }
         assert!(table.get(5).is_none() && table.get(3).is_some());
+        assert!(table.find(5).is_none() && table.find(3).is_some() && table.find(1000).is_none());
         assert_eq!(table.iter().map(|(index, _)| index).collect::<Vec<_>>(), [0, 999, 3], "the newest first");
         assert_eq!((table.made(), Arc::strong_count(&count)), (3, 4));
         drop(table);

@@ -32,6 +32,7 @@ use crate::endpoint::contexts::Contexts;
 use crate::endpoint::{Endpoint, Injector};
 use crate::memory::route::Routes;
 use crate::memory::segment::Memory;
+use pelago_fabric::lazy::Reserved;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
@@ -55,7 +56,7 @@ pub struct Job {
     /// The process number of each PE, if its business card has one.
     pub pids: Vec<u32>,
     /// The PEs of other nodes that are known to have left.
-    pub far_left: Box<[AtomicBool]>,
+    pub far_left: Reserved<AtomicBool>,
     pub joined_at: Instant,
     /// Whether all threads of this process belong to this PE, regardless of their names.
     pub bears_threads: AtomicBool,

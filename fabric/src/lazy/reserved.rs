@@ -1,8 +1,9 @@
 //! Zeroed memory whose pages come when they are first written.
 
-use crate::sync::AtomicPtr;
+use crate::sync::{AtomicBool, AtomicPtr};
 use std::cell::Cell;
-use std::ops::Deref;
+use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// Bytes from which on the memory is mapped by itself. Less comes from the allocator.
 #[cfg(not(any(loom, miri)))]
@@ -31,12 +32,45 @@ unsafe impl Zeroed for Cell<bool> {
     }
 }
 
+// SAFETY: all zero bytes are `false`.
+unsafe impl Zeroed for AtomicBool {
+    fn zeroed() -> AtomicBool {
+        AtomicBool::new(false)
+    }
+}
+
+// SAFETY: all zero bytes are a null pointer.
+unsafe impl<T> Zeroed for *mut T {
+    fn zeroed() -> *mut T {
+        std::ptr::null_mut()
+    }
+}
+
+// SAFETY: all zero bytes are 0.
+unsafe impl Zeroed for u32 {
+    fn zeroed() -> u32 {
+        0
+    }
+}
+
 /// A slice of values that are zero at first. Pages that were never written take no memory.
 pub struct Reserved<T> {
     #[cfg(any(loom, miri))]
     values: Box<[T]>,
     #[cfg(not(any(loom, miri)))]
     values: (std::ptr::NonNull<T>, usize),
+}
+
+impl<T: Zeroed> Default for Reserved<T> {
+    fn default() -> Reserved<T> {
+        Reserved::new(0)
+    }
+}
+
+impl<T> fmt::Debug for Reserved<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} reserved values", self.len())
+    }
 }
 
 #[cfg(any(loom, miri))]
@@ -56,9 +90,16 @@ impl<T> Deref for Reserved<T> {
     }
 }
 
+#[cfg(any(loom, miri))]
+impl<T> DerefMut for Reserved<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+}
+
 #[cfg(not(any(loom, miri)))]
 mod mapped {
-    use super::{Deref, MAPPED_BYTES_MIN, Reserved, Zeroed};
+    use super::{Deref, DerefMut, MAPPED_BYTES_MIN, Reserved, Zeroed};
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
     use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
     use std::ptr::{NonNull, null_mut};
@@ -107,6 +148,15 @@ mod mapped {
         }
     }
 
+    impl<T> DerefMut for Reserved<T> {
+        #[inline(always)]
+        fn deref_mut(&mut self) -> &mut [T] {
+            let (start, len) = self.values;
+            // SAFETY: as for `deref`; the caller has borrowed the values alone.
+            unsafe { std::slice::from_raw_parts_mut(start.as_ptr(), len) }
+        }
+    }
+
     impl<T> Drop for Reserved<T> {
         fn drop(&mut self) {
             let (start, len) = self.values;
@@ -141,6 +191,9 @@ mod tests {
                 last.store(&raw mut byte, Ordering::Relaxed);
                 assert_eq!(values[len - 1].load(Ordering::Relaxed), &raw mut byte);
             }
+            let mut numbers = Reserved::<u32>::new(len);
+            numbers.fill(7);
+            assert!(numbers.iter().all(|&number| number == 7), "{len}");
             let flags = Reserved::<Cell<bool>>::new(len);
             assert!(flags.iter().all(|flag| !flag.replace(true)) && flags.iter().all(Cell::get), "{len}");
         }
