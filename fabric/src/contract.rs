@@ -120,6 +120,12 @@ pub trait Provider {
     where
         Self: Sized;
 
+    /// The number of processes of which the endpoint's process has a state, if it makes that at the first
+    /// contact. For reports and tests.
+    fn contacts(&self) -> Option<usize> {
+        None
+    }
+
     /// Whether the fabric itself executes all atomics of this kind, atomic with those that any PE sends to
     /// the same word. If it does not, atomics are messages, and the target's processor executes them.
     fn executes(&self, kind: AtomicKind) -> bool;

@@ -118,6 +118,10 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.context().map(Net::$variant)),+ }
             }
 
+            fn contacts(&self) -> Option<usize> {
+                match self { $(Net::$variant(net) => net.contacts()),+ }
+            }
+
             fn executes(&self, kind: AtomicKind) -> bool {
                 match self { $(Net::$variant(net) => net.executes(kind)),+ }
             }

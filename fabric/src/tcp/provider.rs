@@ -84,11 +84,6 @@ impl Tcp {
         LazyTable::<Peer>::entry_bytes() + BUFFER_BYTES + BATCH_BYTES
     }
 
-    /// The number of processes with which this one has had contact.
-    pub fn n_contacts(&self) -> usize {
-        self.domain.peers.made()
-    }
-
     /// Opens an endpoint for each PE of a process.
     ///
     /// # Errors
@@ -274,6 +269,10 @@ impl Provider for Tcp {
 
     fn context(&self) -> FabricResult<Tcp> {
         Ok(Tcp::new(self.me, self.slot, false, &self.domain))
+    }
+
+    fn contacts(&self) -> Option<usize> {
+        Some(self.domain.peers.made())
     }
 
     fn executes(&self, _kind: AtomicKind) -> bool {
