@@ -29,6 +29,8 @@ pub struct AmEndpoint<'a> {
     pub table: Arc<Table>,
     /// By rank. A member is looked up when a message is sent to it.
     members: LazyTable<Member>,
+    /// Those of them that are mapped: the look at an entry tells that as well.
+    near: LazyTable<NearMember>,
     numbers: Numbers,
     handlers: usize,
     me: Pe,
@@ -64,9 +66,15 @@ impl Numbers {
 struct Member {
     /// It lives as long as the world, which the endpoint borrows.
     peer: &'static Peer,
-    /// The peer ring to it, if it is mapped.
-    peer_ring: Option<&'static PeerRing>,
     /// The parts of the header that are the same for all messages to it.
+    header: u64,
+}
+
+/// The state that is needed to send a short request to a member that is mapped.
+struct NearMember {
+    /// It lives as long as the member's peer.
+    peer_ring: &'static PeerRing,
+    /// As that of the member.
     header: u64,
 }
 
@@ -113,8 +121,9 @@ impl<'a> AmEndpoint<'a> {
         }
         let (peers, me) = (world.am.peers(world), world.my_pe());
         let handlers = if world.tally.is_recording() { 0 } else { table.entries.len() };
-        let (members, numbers) = (LazyTable::new(told.len()), Numbers::of(&told));
-        Ok(AmEndpoint { world, table, members, numbers, handlers, me, peers, registration })
+        let (members, near) = (LazyTable::new(told.len()), LazyTable::new(told.len()));
+        let numbers = Numbers::of(&told);
+        Ok(AmEndpoint { world, table, members, near, numbers, handlers, me, peers, registration })
     }
 
     /// The member of a rank of the team.
@@ -126,7 +135,10 @@ impl<'a> AmEndpoint<'a> {
             // longer than this endpoint, and no reference leaves the endpoint with the longer lifetime.
             let peer = unsafe { transmute::<&Peer, &'static Peer>(peer) };
             let header = Head::request(self.numbers.of_rank(rank), self.registration.number).pack();
-            Member { peer, peer_ring: peer.peer_ring(), header }
+            if let Some(peer_ring) = peer.peer_ring() {
+                self.near.get_or_make(rank, |_| NearMember { peer_ring, header });
+            }
+            Member { peer, header }
         })
     }
 
@@ -153,8 +165,8 @@ impl<'a> AmEndpoint<'a> {
     /// Sends a short request if all is as it mostly is: the member mapped, room there, a few arguments.
     #[inline(always)]
     fn short_at_once(&self, to: Rank, handler: Handler, args: &[u32]) -> Option<(&PeerRing, Short)> {
-        let member = self.members.find(to)?;
-        let peer_ring = member.peer_ring?;
+        let member = self.near.find(to)?;
+        let peer_ring = member.peer_ring;
         if usize::from(handler.0) >= self.handlers || args.len() > HALVES || !callback::is_free() {
             return None;
         }
