@@ -4,8 +4,11 @@
 //! Invariant: each part is computed by a function beside its structure, which the structure uses or a test
 //! compares with it. Heap and pool are left out: their sizes are settings.
 
+use crate::coll::agreement_record::AgreementRecord;
 use crate::coll::block::{self, pairs::PairBlock};
-use crate::job::business_card::{BusinessCard, Offer};
+use crate::coll::team::BlockKind;
+use crate::job::exchange::{self, Readings};
+use crate::job::summary::Digest;
 use crate::memory::route::Routes;
 use crate::memory::segment::Memory;
 use crate::messages::peers::Peers;
@@ -16,6 +19,8 @@ use pelago_fabric::sync::AtomicBool;
 use pelago_fabric::tcp::Tcp;
 use pelago_schedule::nodes::Groups;
 
+/// The contents of a team's block in a job of several nodes, if the settings do not say otherwise.
+const BLOCK: BlockKind = (SyncMemoryKind::PairwiseEdges, true);
 /// Bytes of a page, the unit in which reserved memory comes.
 const PAGE_BYTES: usize = 4096;
 
@@ -41,6 +46,8 @@ pub enum Held {
     OnFirstUse,
     /// For each team, the first of which is that of all PEs.
     EachTeam,
+    /// While a team is made, and in other calls that let the members tell each other something.
+    WhileMade,
     /// Until the job has started.
     AtStart,
     /// Address space: pages come when they are first written.
@@ -52,7 +59,9 @@ pub enum Held {
 pub enum Growth {
     /// With the number of PEs.
     Linear,
-    /// With the logarithm of this number.
+    /// With the square root of this number.
+    SquareRoot,
+    /// With its logarithm.
     Logarithmic,
     /// With the PEs of a node alone.
     OfNode,
@@ -78,9 +87,11 @@ pub struct Part {
 pub struct StartMessages {
     /// The contents.
     pub name: &'static str,
-    /// Of one process, to the launcher or to other processes.
+    /// Of one process, to the launcher or to other processes: of the process with the most of them.
     pub of_process: u64,
-    /// Their growth.
+    /// Of all processes.
+    pub of_all: u64,
+    /// The growth of the first.
     pub growth: Growth,
 }
 
@@ -98,68 +109,92 @@ impl Scale {
         self.n_pes.next_power_of_two().trailing_zeros() as usize
     }
 
+    /// Other PEs that a PE is taken to be in contact with, each in another process: a partner in each
+    /// direction of each round of a dissemination among all PEs, which barriers and agreements need anyway.
+    pub fn partners(&self) -> usize {
+        2 * self.rounds()
+    }
+
     /// The parts of the memory of a PE in a job of several nodes over TCP.
     pub fn parts(&self) -> Vec<Part> {
         use Growth::{Linear, Logarithmic, OfNode};
-        use Held::{Always, AtStart, EachTeam, OnFirstUse, Reserved};
+        use Held::{Always, AtStart, EachTeam, OnFirstUse, Reserved, WhileMade};
         let Scale { n_pes: n, pes_per_node, pes_per_process, ring_bytes } = *self;
         let of_process = |bytes: usize| bytes / pes_per_process;
         let segment = Layout::new(pes_per_node, 1, ring_bytes);
-        // A partner in each direction of each round, and a page each for the words and for the mailboxes.
-        let partner_pages = 2 * self.rounds() * 2;
+        // A partner takes a page each for the words and for the mailboxes of the pair, and one of each table
+        // of peers.
+        let partners = self.partners();
+        let partner_pages = partners * 2;
+        // Whole pages, and one where the PEs of the node begin within a page.
+        let node_tables = Memory::reserved_bytes(pes_per_node).next_multiple_of(PAGE_BYTES) + 2 * PAGE_BYTES;
+        let tcp_peer = Tcp::contact_bytes();
+        let [two_sided, of_node] = MsgState::peer_bytes();
         let part = |name, held, growth, bytes: usize| Part { name, held, growth, bytes: bytes as u64 };
         vec![
-            part("addresses and slots of all PEs", Always, Linear, Memory::table_bytes(n)),
+            part("addresses and slots of the node's PEs", Always, OfNode, node_tables),
+            part("addresses and slots of all PEs", Reserved, Linear, Memory::reserved_bytes(n)),
             part("nodes of all PEs", Always, Linear, Routes::table_bytes(n)),
-            part("departures of all PEs", Always, Linear, n * size_of::<AtomicBool>()),
-            part("TCP peers", Always, Linear, of_process(Tcp::table_bytes(self.processes()))),
+            part("departures of all PEs", Reserved, Linear, n * size_of::<AtomicBool>()),
+            part("TCP peers in contact", Always, Logarithmic, of_process(partners * (tcp_peer + PAGE_BYTES))),
+            part("table of TCP peers", Reserved, Linear, of_process(Tcp::reserved_bytes(self.processes()))),
             part("pages of pairs in a dissemination", Always, Logarithmic, partner_pages * PAGE_BYTES),
             part(
-                "business cards",
+                "cards of all processes, summed up",
                 AtStart,
                 Linear,
-                of_process(self.processes() * card(pes_per_process).held_bytes()),
+                of_process(Digest::held_bytes(self.processes(), pes_per_process)),
             ),
-            part("peers of active messages", OnFirstUse, Linear, Peers::table_bytes(n)),
-            part("peers of two-sided messages", OnFirstUse, Linear, MsgState::table_bytes(n)),
-            part("block of a team", EachTeam, Linear, block::bytes((SyncMemoryKind::PairwiseEdges, true), n)),
+            part(
+                "active messages: peers in contact",
+                OnFirstUse,
+                Logarithmic,
+                partners * (Peers::peer_bytes() + PAGE_BYTES),
+            ),
+            part("active messages: PEs of the node", OnFirstUse, OfNode, pes_per_node * Peers::peer_bytes()),
+            part("table of active messages", Reserved, Linear, Peers::reserved_bytes(n)),
+            part(
+                "two-sided messages: peers in contact",
+                OnFirstUse,
+                Logarithmic,
+                partners * (two_sided + PAGE_BYTES),
+            ),
+            part("two-sided messages: PEs of the node", OnFirstUse, OfNode, pes_per_node * of_node),
+            part("tables of two-sided messages", Reserved, Linear, MsgState::reserved_bytes(n)),
+            part("block of a team", EachTeam, Logarithmic, block::bytes(BLOCK, n)),
+            part("records of the members of a team", WhileMade, Linear, n * size_of::<AgreementRecord>()),
             part("nodes of a team", EachTeam, Linear, Groups::bytes(n, self.nodes())),
             part("slots of pairs", Reserved, Linear, PairBlock::bytes(n)),
             part("block, rings and FIFOs in the node's memory", Reserved, OfNode, segment.own_bytes()),
         ]
     }
 
-    /// The messages of a process while a job of several nodes starts.
+    /// The messages of the processes while a job of several nodes starts.
     pub fn start_messages(&self) -> Vec<StartMessages> {
-        let message =
-            |name, of_process: usize, growth| StartMessages { name, of_process: of_process as u64, growth };
+        use Growth::{Constant, Logarithmic, SquareRoot};
+        let processes = self.processes();
+        let message = |name, growth, (of_process, of_all): (usize, usize)| StartMessages {
+            name,
+            of_process: of_process as u64,
+            of_all: of_all as u64,
+            growth,
+        };
+        let of_each = |of_process: usize| (of_process, of_process * processes);
+        // The cards before and after the processes have opened a fabric.
         let exchanges = 2;
+        let Readings { barriers, most, all } = exchange::readings(processes);
+        let rounds = self.pes_per_process * self.rounds();
         vec![
             message(
-                "business cards published, and barriers of the launcher",
-                2 * exchanges,
-                Growth::Constant,
+                "cards published, and barriers of the launcher",
+                Constant,
+                of_each(exchanges * (1 + barriers)),
             ),
-            message("business cards read", exchanges * self.processes(), Growth::Linear),
-            message("message barrier", self.pes_per_process * self.rounds(), Growth::Logarithmic),
+            message("cards, and sums of them, read", SquareRoot, (exchanges * most, exchanges * all)),
+            message("card of the process that has made the node's memory", Constant, of_each(1)),
+            message("cards of partners", Logarithmic, of_each(2 * rounds)),
+            message("message barrier", Logarithmic, of_each(rounds)),
         ]
-    }
-}
-
-/// A card with strings of usual lengths.
-fn card(pes: usize) -> BusinessCard {
-    BusinessCard {
-        node: "n".repeat(16),
-        machine: "m".repeat(48),
-        pid_space: "p".repeat(10),
-        memory: vec![0; 40],
-        pes,
-        fabrics: vec![Offer {
-            terms: "tcp".to_owned(),
-            addresses: vec![vec![0; 24]; pes],
-            obstacle: String::new(),
-        }],
-        ..BusinessCard::default()
     }
 }
 
@@ -178,26 +213,29 @@ mod tests {
             let factor = large.bytes as f64 / small.bytes as f64;
             let expected = match small.growth {
                 Growth::Linear => 63.0..65.0,
+                Growth::SquareRoot => 7.9..8.1,
                 Growth::Logarithmic => 1.42..1.44,
                 Growth::OfNode | Growth::Constant => 1.0..1.01,
             };
-            // The staging buffers of a team's block grow with the logarithm alone.
-            let is_block = small.name == "block of a team" && factor > 40.0;
+            // A block has parts of a fixed size beside the buffers that grow with the logarithm.
+            let is_block = small.name == "block of a team" && (1.05..1.43).contains(&factor);
             assert!(expected.contains(&factor) || is_block, "{}: {factor}", small.name);
         }
     }
 
     #[test]
-    fn starts_read_all_cards() {
-        let messages = scale(1000).start_messages();
-        assert_eq!(messages.iter().map(|row| row.of_process).collect::<Vec<_>>(), [4, 2000, 10]);
-        let hybrid = Scale { pes_per_process: 10, ..scale(1000) };
-        assert_eq!(hybrid.start_messages()[1].of_process, 200);
-    }
-
-    #[test]
-    fn a_card_has_its_addresses() {
-        let bytes = |pes| card(pes).held_bytes();
-        assert_eq!(bytes(9) - bytes(1), 8 * (size_of::<Vec<u8>>() + 24));
+    fn no_process_reads_all_cards() {
+        let rows = |scale: Scale| {
+            let messages = scale.start_messages();
+            messages.iter().map(|row| (row.of_process, row.of_all)).collect::<Vec<_>>()
+        };
+        // 1024 processes are 32 groups of 33 at most: the 32 of process 0, and 31 sums of others.
+        let large = rows(scale(1024));
+        assert_eq!(large[0], (8, 8 * 1024));
+        assert_eq!(large[1], (2 * (33 + 31), 2 * (2 * 1024 + 31)));
+        assert_eq!(large[2..], [(1, 1024), (20, 20 * 1024), (10, 10 * 1024)]);
+        let hybrid = Scale { pes_per_process: 10, ..scale(10_240) };
+        assert_eq!(rows(hybrid)[1], large[1]);
+        assert_eq!(rows(scale(1 << 20))[1].0, 2 * (1025 + 1023));
     }
 }

@@ -13,16 +13,18 @@ use crate::coll::select::{Preferences, preferences};
 use crate::endpoint::HEAP_KEY;
 use crate::job::business_card::{BusinessCard, SHARE, Wishes};
 use crate::job::decisions;
+use crate::job::exchange::Cards;
 use crate::job::fabrics::{self, Fabric};
 use crate::job::membership::Membership;
 use crate::job::nodes::Placement;
+use crate::job::summary::Digest;
 use crate::memory::route::Reach;
 use crate::runtime::Core;
 use pelago_boot::{FabricKind, Job, RouteKind, Settings, machine_id, node_id, pid_space};
 use pelago_fabric::ofi::lighten_endpoints;
 use pelago_fabric::shm::{Layout, Segment, Shm};
 use pelago_fabric::sim::SimParams;
-use pelago_fabric::{FabricError, Net, Provider, Secret};
+use pelago_fabric::{FabricError, FabricResult, Net, Provider, Secret};
 use std::sync::Arc;
 
 /// The share of the node's memory that its PEs' heaps take together by default. Pages come into being when
@@ -108,7 +110,6 @@ pub fn of_job(membership: Membership, settings: &Settings) -> Result<Core> {
 /// Prepares the next world of a job for the PEs of this process.
 pub fn pending_pes(membership: Membership, settings: &Settings) -> Result<Vec<PendingPe>> {
     let Membership { job, worlds } = membership;
-    let key = |process: usize| format!("pelago-{worlds}-{process}");
     let (first, each) = (job.first_pe(), job.pes_per_process());
     let n_pes = job.size() * each;
     let hint = Hint::of(&job, settings)?;
@@ -122,26 +123,27 @@ pub fn pending_pes(membership: Membership, settings: &Settings) -> Result<Vec<Pe
     let is_net_for_all = is_asked_for && settings.route == RouteKind::Net;
     let card = own_card(&job, &shm, settings)?;
     let is_first_enough = hint == Hint::OneNode && !is_net_for_all;
-    let mut cards = exchange(&job, card.clone(), is_first_enough, &key)?;
-    let is_far = |card: &BusinessCard| card.node != cards[0].node;
+    let mut cards = Cards::new(&job, worlds, "");
+    let mut digest = cards.exchange(card.clone(), is_first_enough)?;
+    is_on_node_of_first(&job, &digest, is_first_enough, settings)?;
     let mut fabrics = Vec::new();
-    if is_net_for_all || settings.fabric != FabricKind::Shm && cards.iter().any(is_far) {
+    if is_net_for_all || settings.fabric != FabricKind::Shm && digest.nodes.iter().any(|node| *node != 0) {
         // Only now is it known which interface an endpoint must be at, so there is another exchange. A fabric
         // that no PE needs is not opened: opening takes time, and its providers install signal handlers.
-        fabrics = fabrics::open(&job, is_one_machine(&cards), secret_of(&job, &cards)?, settings);
+        fabrics = fabrics::open(&job, digest.is_one_machine, secret_of(&job, &digest)?, settings);
         decisions::opened(&fabrics);
-        let card = with_fabrics(card, &fabrics);
-        cards = exchange(&job, card, false, &|process| format!("{}-far", key(process)))?;
+        cards = Cards::new(&job, worlds, "-far");
+        digest = cards.exchange(with_fabrics(card, &fabrics), false)?;
     }
-    let nodes = nodes_of(&job, &cards, settings)?;
+    let nodes = of_pes(&digest.nodes, each);
     let here: Vec<Pe> = (0..n_pes).filter(|&pe| nodes[pe] == nodes[first]).collect();
     let slot = here.iter().position(|&pe| pe == first).expect("a process is on its node");
     if hint != Hint::OneNode {
-        shm.place(slot..slot + each, shared_layout(&cards, &nodes, here.len()))?;
+        shm.place(slot..slot + each, shared_layout(&digest, here.len()))?;
     } else if first != 0 {
         shm.place(slot..slot + each, Layout::new(n_pes, 0, settings.ring_bytes))?;
     }
-    shm.connect(&mut |_| Ok(cards[here[0] / each].memory.clone())).map_err(|error| by_pe(error, &here))?;
+    connect_node(&mut shm, (&cards, &digest), here[0] / each).map_err(|error| by_pe(error, &here))?;
     let segment = shm.segment().clone();
     let pending_pe = |(place, placement): (usize, Placement)| PendingPe {
         pe: (first + place, n_pes),
@@ -149,40 +151,27 @@ pub fn pending_pes(membership: Membership, settings: &Settings) -> Result<Vec<Pe
         placement,
         membership: Membership { job: Arc::clone(&job), worlds: worlds + 1 },
     };
-    let mut placements = place(&job, shm, fabrics, (&cards, &nodes), settings)?;
+    let mut placements = place(&job, shm, fabrics, (&cards, &digest, &nodes), settings)?;
     for (i, placement) in placements.iter_mut().enumerate() {
         placement.net.iter_mut().try_for_each(|net| register_heap(net, &segment, slot + i))?;
     }
     tell_reach(&job, worlds, &mut placements)?;
     decisions::nodes(&nodes, &here, segment.layout(), settings);
-    decisions::reach(&placements[0], &cards);
+    decisions::reach(&placements[0], &digest.first);
     Ok(placements.into_iter().enumerate().map(pending_pe).collect())
 }
 
-/// Publishes this process's card to all processes, and reads theirs, or only the card of process 0 if that is
-/// enough.
-fn exchange(
-    job: &Job,
-    card: BusinessCard,
-    is_first_enough: bool,
-    key: &dyn Fn(usize) -> String,
-) -> Result<Vec<BusinessCard>> {
-    if job.size() == 1 {
-        return Ok(vec![card]);
-    }
-    job.put(&key(job.rank()), &card.to_bytes())?;
-    job.barrier()?;
-    let processes = 0..if is_first_enough { 1 } else { job.size() };
-    let cards: Vec<BusinessCard> =
-        processes.map(|process| BusinessCard::read(job, process, &key(process))).collect::<Result<_>>()?;
-    let (me, mine) = (job.first_pe(), job.pes_per_process());
-    match cards.iter().position(|card| card.pes != mine) {
-        None => Ok(cards),
-        Some(process) => {
-            let theirs = cards[process].pes;
-            Err(ErrorKind::PesPerProcessDiffer { me, mine, process, theirs }.into())
-        }
-    }
+/// Maps the memory of this node, which process `lowest` has made.
+fn connect_node(shm: &mut Shm, (cards, digest): (&Cards, &Digest), lowest: usize) -> FabricResult<()> {
+    shm.connect(&mut |_| match lowest {
+        0 => Ok(digest.first.memory.clone()),
+        _ => Ok(cards.read(lowest)?.memory),
+    })
+}
+
+/// The node of each PE, by those of the processes.
+fn of_pes(nodes: &[u32], each: usize) -> Vec<u32> {
+    nodes.iter().flat_map(|&node| std::iter::repeat_n(node, each)).collect()
 }
 
 /// The knowledge that a process has of the nodes before the processes exchange it.
@@ -218,14 +207,9 @@ impl Hint {
     }
 }
 
-/// Whether all processes reach each other by the loopback interface.
-fn is_one_machine(cards: &[BusinessCard]) -> bool {
-    !cards[0].machine.is_empty() && cards.iter().all(|card| card.machine == cards[0].machine)
-}
-
 /// The secret of the job, which process 0 has drawn.
-fn secret_of(job: &Job, cards: &[BusinessCard]) -> Result<Secret> {
-    let bytes = cards[0].secret.as_slice().try_into();
+fn secret_of(job: &Job, digest: &Digest) -> Result<Secret> {
+    let bytes = digest.first.secret.as_slice().try_into();
     Ok(bytes.map(Secret::from_bytes).map_err(|_| FabricError::Foreign {
         pe: job.first_pe(),
         what: "the card of process 0 has no secret of the job".to_owned(),
@@ -272,19 +256,13 @@ fn with_fabrics(mut card: BusinessCard, fabrics: &[Fabric]) -> BusinessCard {
     card
 }
 
-/// The node of each PE, numbered from 0. One card alone is that of process 0 in a job of one node.
-fn nodes_of(job: &Job, cards: &[BusinessCard], settings: &Settings) -> Result<Vec<u32>> {
-    let each = job.pes_per_process();
-    if cards.len() == job.size() {
-        let lowest = |card: &BusinessCard| cards.iter().position(|other| other.node == card.node);
-        let nodes = cards.iter().map(|card| lowest(card).unwrap_or_default() as u32);
-        return Ok(nodes.flat_map(|node| std::iter::repeat_n(node, each)).collect());
+/// Checks that this process is on the node of process 0, as the launcher has told if one card was enough.
+fn is_on_node_of_first(job: &Job, digest: &Digest, is_told: bool, settings: &Settings) -> Result<()> {
+    let (me, mine, theirs) = (job.first_pe(), node_id(settings), digest.first.node.clone());
+    if is_told && mine != theirs {
+        return Err(ErrorKind::NoRoute { me, pe: 0, mine, theirs }.into());
     }
-    let (me, mine, theirs) = (job.first_pe(), node_id(settings), cards[0].node.clone());
-    match mine == theirs {
-        true => Ok(vec![0; job.size() * each]),
-        false => Err(ErrorKind::NoRoute { me, pe: 0, mine, theirs }.into()),
-    }
+    Ok(())
 }
 
 /// The fabric between the PEs, for each PE of this process.
@@ -292,7 +270,7 @@ fn place(
     job: &Job,
     shm: Shm,
     fabrics: Vec<Fabric>,
-    (cards, nodes): (&[BusinessCard], &[u32]),
+    (cards, digest, nodes): (&Cards, &Digest, &[u32]),
     settings: &Settings,
 ) -> Result<Vec<Placement>> {
     let (me, each) = (job.first_pe(), job.pes_per_process());
@@ -308,21 +286,13 @@ fn place(
             shm.split().into_iter().map(|shm| Some(Net::Shm(shm))).collect()
         }
         (_, FabricKind::Shm, Some(pe)) => {
-            let (mine, theirs) = (cards[me / each].node.clone(), cards[pe / each].node.clone());
+            let (mine, theirs) = (cards.of(me / each)?.node, cards.of(pe / each)?.node);
             return Err(ErrorKind::NoRoute { me, pe, mine, theirs }.into());
         }
-        _ => fabrics::connect(me, fabrics, cards)?.into_iter().map(Some).collect(),
+        _ => fabrics::connect(me, fabrics, &digest.terms, cards)?.into_iter().map(Some).collect(),
     };
-    let place = |net| Placement { net, reach, nodes: nodes.to_vec(), pids: pids_of(me / each, cards) };
+    let place = |net| Placement { net, reach, nodes: nodes.to_vec(), pids: of_pes(&digest.pids, each) };
     Ok(nets.into_iter().map(place).collect())
-}
-
-/// The process of each PE, as far as it has a number that this process can use. None where not all cards were
-/// read: then all PEs share memory, and find it there.
-fn pids_of(process: usize, cards: &[BusinessCard]) -> Vec<Option<u32>> {
-    let Some(own) = cards.get(process).filter(|card| !card.pid_space.is_empty()) else { return Vec::new() };
-    let pid = |card: &BusinessCard| (card.pid_space == own.pid_space).then_some(card.pid);
-    cards.iter().flat_map(|card| std::iter::repeat_n(pid(card), card.pes)).collect()
 }
 
 /// A node's memory for `n_pes` PEs.
@@ -332,13 +302,8 @@ pub fn layout(settings: &Settings, n_pes: usize) -> Layout {
 
 /// The memory of a node with `n_here` PEs in a job of several nodes: the size set at PE 0, or the size that
 /// all nodes have room for, so that all heaps are alike.
-fn shared_layout(cards: &[BusinessCard], nodes: &[u32], n_here: usize) -> Layout {
-    let share = |pe: Pe| {
-        let n_there = nodes.iter().filter(|node| **node == nodes[pe]).count();
-        cards[pe / cards[0].pes].wishes.node_memory / n_there as u64
-    };
-    let least = (0..nodes.len()).map(share).min().unwrap_or_default();
-    sized(cards[0].wishes, |_| least * n_here as u64, n_here)
+fn shared_layout(digest: &Digest, n_here: usize) -> Layout {
+    sized(digest.first.wishes, |_| digest.share * n_here as u64, n_here)
 }
 
 fn sized(wishes: Wishes, node_memory: impl Fn(u64) -> u64, n_pes: usize) -> Layout {

@@ -34,6 +34,7 @@ use crate::wait::policy::WaitPolicy;
 use crate::wait::service_thread;
 use crate::wakers::Wakers;
 use pelago_boot::Settings;
+use pelago_fabric::lazy::Reserved;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::ops::Deref;
@@ -224,7 +225,7 @@ impl Core {
             contexts: Contexts::default(),
             completions: CompletionCounters::default(),
             pids: placement.pids,
-            far_left: (0..n_pes).map(|_| AtomicBool::new(false)).collect(),
+            far_left: Reserved::new(n_pes),
             joined_at: Instant::now(),
             bears_threads: AtomicBool::new(false),
             membership: Mutex::new(membership),

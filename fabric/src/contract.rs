@@ -10,7 +10,11 @@ use crate::types::{Completions, Event, FabricResult, Key, Limits, Pe, Status, Wa
 use std::hint::unreachable_unchecked;
 use std::pin::Pin;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// The way to look up the [`address`](Provider::address) of a PE, by any thread.
+pub type Lookup = Arc<dyn Fn(Pe) -> FabricResult<Vec<u8>> + Send + Sync>;
 
 /// An endpoint of a fabric: one PE's access to all other PEs.
 ///
@@ -57,6 +61,16 @@ pub trait Provider {
     /// # Errors
     /// If a peer cannot be reached or does not connect in time.
     fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()>;
+
+    /// As [`connect`](Provider::connect), but the provider may look up an address at the first contact with
+    /// its PE, from any thread that uses the endpoint.
+    ///
+    /// # Errors
+    /// As [`connect`](Provider::connect). An address that is not found later is an error of
+    /// [`progress`](Provider::progress).
+    fn connect_later(&mut self, lookup: &Lookup) -> FabricResult<()> {
+        self.connect(&mut |pe| lookup(pe))
+    }
 
     /// Lets peers access `bytes` bytes from `start` under `key`. Every PE registers a region of the same
     /// length under the same key. The memory outlives the endpoint.
@@ -105,6 +119,12 @@ pub trait Provider {
     fn context(&self) -> FabricResult<Self>
     where
         Self: Sized;
+
+    /// The number of processes of which the endpoint's process has a state, if it makes that at the first
+    /// contact. For reports and tests.
+    fn contacts(&self) -> Option<usize> {
+        None
+    }
 
     /// Whether the fabric itself executes all atomics of this kind, atomic with those that any PE sends to
     /// the same word. If it does not, atomics are messages, and the target's processor executes them.

@@ -20,6 +20,7 @@ mod contract;
 pub mod copy;
 #[cfg(not(loom))]
 pub mod inject;
+pub mod lazy;
 #[cfg(not(loom))]
 mod net;
 #[cfg(not(loom))]
@@ -44,7 +45,7 @@ pub mod types;
 #[cfg(not(loom))]
 pub use amo::{Atomic, AtomicKind, AtomicOp};
 #[cfg(not(loom))]
-pub use contract::{Inject, Never, Provider};
+pub use contract::{Inject, Lookup, Never, Provider};
 #[cfg(not(loom))]
 pub use net::{Net, NetInject, Open, ProviderInfo};
 #[cfg(not(loom))]

@@ -3,7 +3,7 @@
 //! Invariant: the table `providers!` is the only list of providers.
 
 use crate::amo::AtomicKind;
-use crate::contract::{Inject, Provider, word_of};
+use crate::contract::{Inject, Lookup, Provider, word_of};
 use crate::opening::Opening;
 use crate::operation::{Amo, Get, Put, Signal};
 use crate::types::{Completions, Event, FabricResult, Key, Limits, Pe, Status, WaitDescriptor};
@@ -89,6 +89,10 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.connect(lookup)),+ }
             }
 
+            fn connect_later(&mut self, lookup: &Lookup) -> FabricResult<()> {
+                match self { $(Net::$variant(net) => net.connect_later(lookup)),+ }
+            }
+
             fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
                 match self { $(Net::$variant(net) => net.register(key, start, bytes)),+ }
             }
@@ -112,6 +116,10 @@ macro_rules! providers {
 
             fn context(&self) -> FabricResult<Net> {
                 match self { $(Net::$variant(net) => net.context().map(Net::$variant)),+ }
+            }
+
+            fn contacts(&self) -> Option<usize> {
+                match self { $(Net::$variant(net) => net.contacts()),+ }
             }
 
             fn executes(&self, kind: AtomicKind) -> bool {

@@ -13,6 +13,12 @@ pub use loom::sync::atomic::{
     AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 
+#[cfg(not(loom))]
+pub use std::sync::Mutex;
+
+#[cfg(loom)]
+pub use loom::sync::Mutex;
+
 /// One turn of a spinning wait: a processor hint, or under loom a chance for the other threads to run.
 #[inline]
 pub fn spin_once() {

@@ -15,6 +15,7 @@
 use crate::world::World;
 use pelago_boot::{Settings, launch};
 use pelago_core::wait::stall;
+use pelago_fabric::Provider;
 use std::time::Duration;
 
 #[doc(hidden)]
@@ -51,6 +52,28 @@ macro_rules! try_processes {
 #[doc(hidden)]
 pub fn lose_window_reports(world: &World, count: u32) {
     world.core().lose_window_reports(count);
+}
+
+/// The states that a PE has of others, each made at the first contact.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Contacts {
+    /// Processes, if the provider of the network makes their states in this way.
+    pub processes: Option<usize>,
+    /// PEs, of two-sided messages and of active messages.
+    pub two_sided: usize,
+    pub active: usize,
+}
+
+/// The states that this PE has of others.
+#[doc(hidden)]
+pub fn contacts(world: &World) -> Contacts {
+    let core = world.core();
+    Contacts {
+        processes: core.net.as_ref().and_then(|net| net.call(Provider::contacts)),
+        two_sided: core.msg.n_contacts(),
+        active: core.am.n_contacts(),
+    }
 }
 
 /// The place of a body in the source: it tells the copies of the test program which body to run.

@@ -4,6 +4,7 @@
 #[macro_use]
 extern crate pelago_tests as common;
 
+mod contacts;
 mod failures;
 mod faults;
 mod first_error;

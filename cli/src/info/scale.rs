@@ -18,9 +18,14 @@ pub struct Report {
     pes_per_node: usize,
     pes_per_process: usize,
     memory: Vec<Memory>,
+    /// The number of other PEs that a PE has contact with, besides those of its node.
+    contacts: usize,
     /// Memory in use of a PE with one team that has sent nothing, and of one that has used everything.
     least_bytes: u64,
     most_bytes: u64,
+    /// Memory in use while the job starts, and while another team of all PEs is made.
+    starting_bytes: u64,
+    making_team_bytes: u64,
     goal_bytes: u64,
     /// The parts that grow with the number of PEs and are in use, largest first.
     linear: Vec<&'static str>,
@@ -48,6 +53,7 @@ fn held(held: Held) -> &'static str {
         Held::Always => "always",
         Held::OnFirstUse => "from the first message on",
         Held::EachTeam => "each team",
+        Held::WhileMade => "while a team is made",
         Held::AtStart => "at the start",
         Held::Reserved => "address space",
     }
@@ -56,6 +62,7 @@ fn held(held: Held) -> &'static str {
 fn grows(growth: Growth) -> &'static str {
     match growth {
         Growth::Linear => "n",
+        Growth::SquareRoot => "sqrt n",
         Growth::Logarithmic => "log n",
         Growth::OfNode => "PEs of a node",
         Growth::Constant => "nothing",
@@ -76,13 +83,15 @@ impl Report {
             .filter(|part| part.growth == Growth::Linear && part.held != Held::Reserved)
             .collect();
         linear.sort_by_key(|part| std::cmp::Reverse(part.bytes));
-        let processes = pes.div_ceil(pes_per_process) as u64;
         Report {
             pes,
             pes_per_node,
             pes_per_process,
             least_bytes: sum(&[Held::Always, Held::EachTeam]),
             most_bytes: sum(&[Held::Always, Held::EachTeam, Held::OnFirstUse]),
+            starting_bytes: sum(&[Held::Always, Held::AtStart]),
+            making_team_bytes: sum(&[Held::Always, Held::EachTeam, Held::WhileMade]),
+            contacts: scale.partners(),
             goal_bytes: GOAL_BYTES,
             linear: linear.iter().map(|part| part.name).collect(),
             memory: parts
@@ -100,7 +109,7 @@ impl Report {
                 .map(|row| Message {
                     of: row.name,
                     per_process: row.of_process,
-                    all: row.of_process * processes,
+                    all: row.of_all,
                     grows: grows(row.growth),
                 })
                 .collect(),
@@ -111,13 +120,17 @@ impl Report {
     pub fn text(&self) -> String {
         let Report { pes, pes_per_node, pes_per_process, .. } = self;
         let title = format!("{pes} PEs, {pes_per_node} a node, {pes_per_process} a process");
-        let mut text = format!("{title}: memory of a PE besides heap and pool, over TCP\n");
+        let mut text = format!("{title}: memory of a PE besides heap and pool, over TCP,\n");
+        let _ = writeln!(text, "in contact with {} other PEs and those of its node", self.contacts);
         for Memory { part, held, grows, bytes } in &self.memory {
             let _ = writeln!(text, "  {part:44}  {:>12}  {held:25}  grows with {grows}", short(*bytes));
         }
-        for (what, bytes) in
-            [("in use with one team", self.least_bytes), ("after messages of both kinds", self.most_bytes)]
-        {
+        for (what, bytes) in [
+            ("while the job starts", self.starting_bytes),
+            ("in use with one team", self.least_bytes),
+            ("after messages of both kinds", self.most_bytes),
+            ("while another team of all PEs is made", self.making_team_bytes),
+        ] {
             let goal = if bytes <= GOAL_BYTES { "within" } else { "above" };
             let _ = writeln!(text, "  {what:44}  {:>12}  {goal} {}", short(bytes), Bytes(GOAL_BYTES));
         }

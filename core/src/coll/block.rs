@@ -52,6 +52,9 @@ pub const DIRECT_BYTES: usize = EXCHANGE_OFFSET;
 /// levels.
 pub const SAID_BYTES: usize = AGREEMENT_WORDS * 8 + 8;
 const SLOT_BYTES: usize = 16 + MAILBOX_BYTES;
+/// Members whose agreement records an area of an exchange has room for at a time. In builds for tests, small
+/// teams exchange their records in parts.
+const AREA_RANKS: usize = if cfg!(debug_assertions) { 12 } else { 1024 };
 
 const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= BOARDS_OFFSET);
 const _: () = assert!(BOARDS_OFFSET + BOARDS * 64 <= KINDS_OFFSET);
@@ -64,23 +67,36 @@ pub fn bytes((kind, has_staging): BlockKind, n: usize) -> usize {
 
 /// Where the staging buffers lie.
 pub fn staging_offset(n: usize, slots: usize) -> usize {
-    (slots_offset(n) + slots * SLOT_BYTES).next_multiple_of(64)
+    match slots {
+        0 => end_of_exchange(area_ranks(n, false)).next_multiple_of(64),
+        _ => (slots_offset(n) + slots * SLOT_BYTES).next_multiple_of(64),
+    }
 }
 
-/// Where the agreement records of an exchange arrive, by rank, in bytes from the block's start. Two areas
-/// are used in turn: no member begins the exchange after the next one before all members have begun the
-/// next one, and so have read this one.
-pub fn exchange_offset(n: usize, exchange: u64) -> usize {
-    EXCHANGE_OFFSET + (exchange % 2) as usize * n * SAID_BYTES
+/// Members that an area of an exchange has room for, in a block for a team of `n`: all, if the team
+/// synchronises on arrays, whose slots grow with the team as well.
+pub fn area_ranks(n: usize, has_arrays: bool) -> usize {
+    if has_arrays { n } else { n.min(AREA_RANKS) }
+}
+
+/// Where the agreement records of an exchange arrive, in the order of the ranks, in bytes from the block's
+/// start, if an area has room for `ranks` members. Two areas are used in turn: no member begins the exchange
+/// after the next one before all members have begun the next one, and so have read this one.
+pub fn exchange_offset(ranks: usize, exchange: u64) -> usize {
+    EXCHANGE_OFFSET + (exchange % 2) as usize * ranks * SAID_BYTES
 }
 
 /// Where this PE's own agreement record of an exchange lies until it is over.
-pub fn own_notice_offset(n: usize, exchange: u64) -> usize {
-    EXCHANGE_OFFSET + (2 * n + (exchange % 2) as usize) * SAID_BYTES
+pub fn own_notice_offset(ranks: usize, exchange: u64) -> usize {
+    EXCHANGE_OFFSET + (2 * ranks + (exchange % 2) as usize) * SAID_BYTES
+}
+
+fn end_of_exchange(ranks: usize) -> usize {
+    EXCHANGE_OFFSET + (2 * ranks + 2) * SAID_BYTES
 }
 
 fn slots_offset(n: usize) -> usize {
-    (EXCHANGE_OFFSET + (2 * n + 2) * SAID_BYTES).next_multiple_of(256)
+    end_of_exchange(area_ranks(n, true)).next_multiple_of(256)
 }
 
 /// Where the word of a slot lies.

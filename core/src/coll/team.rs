@@ -6,6 +6,7 @@
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::call::Call;
+use crate::base::element::bytes_of;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::label::{Labelled, ranges};
 use crate::base::locked::{locked, try_locked};
@@ -283,9 +284,11 @@ impl TeamCore {
         number: u64,
         record: AgreementRecord,
     ) -> Vec<AgreementRecord> {
-        let to_bytes =
-            |record: AgreementRecord| record.iter().flat_map(|word| word.to_ne_bytes()).collect::<Vec<u8>>();
-        let mut bytes = vec![0; self.len() * size_of::<AgreementRecord>()];
+        let mut records: Vec<AgreementRecord> = vec![[0; AGREEMENT_WORDS]; self.len()];
+        let (start, length) = (records.as_mut_ptr().cast::<u8>(), size_of_val(&records[..]));
+        // SAFETY: these are the bytes of the records, whose words have no invalid values, and nothing else
+        // uses the records meanwhile.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(start, length) };
         let team = Arc::clone(self);
         let _labelled = Labelled::new(move || {
             let mut pes: Vec<Pe> = team.members.iter().collect();
@@ -294,16 +297,14 @@ impl TeamCore {
         });
         if self.is_mapped() {
             let direct = Direct { world, team: self, operation: "exchange" };
-            if let Err(rank) = direct.agree(&to_bytes(record), &mut bytes) {
+            if let Err(rank) = direct.agree(bytes_of(&record), bytes) {
                 self.fail_met(world, &describe(&record), Some(rank));
             }
         } else {
             let said = describe(&record);
-            world.exchange_by_schedule(self, (number, said), &to_bytes(record), &mut bytes);
+            world.exchange_by_schedule(self, (number, &said), bytes_of(&record), bytes);
         }
-        let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("a word has 8 bytes"));
-        let to_agreement_record = |bytes: &[u8]| std::array::from_fn(|i| word(&bytes[8 * i..8 * i + 8]));
-        bytes.chunks_exact(size_of::<AgreementRecord>()).map(to_agreement_record).collect()
+        records
     }
 
     /// Lets the first `n` members go on without the others: they know that the others have begun to leave,
@@ -316,7 +317,12 @@ impl TeamCore {
         }
         if self.is_mapped() {
             Direct { world, team: self, operation: "shrink" }.part_from(n);
-        } else if let Some(levels) = self.levels().filter(|levels| levels.node.is_mapped()) {
+            return;
+        }
+        // A member may have made its hierarchy for a look at the others only: all members are alike in
+        // whether they have used it.
+        let is_used = |levels: &&Hierarchy| levels.node.sequence.load(Ordering::Relaxed) > 0;
+        if let Some(levels) = self.levels().filter(|levels| levels.node.is_mapped()).filter(is_used) {
             let stay = levels.node.members.iter().filter(|&pe| self.members.rank_of(pe) < Some(n)).count();
             Direct { world, team: &levels.node, operation: "shrink" }.part_from(stay);
         }

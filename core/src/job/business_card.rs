@@ -3,9 +3,8 @@
 //!
 //! Invariant: a card is read by the same build that wrote it; any other data are refused.
 
-use crate::base::error::Result;
-use pelago_boot::{Job, MemorySize, Settings, address_space_bytes, memory_total_bytes};
-use pelago_fabric::FabricError;
+use super::wire::{Reader, Writer};
+use pelago_boot::{MemorySize, Settings, address_space_bytes, memory_total_bytes};
 
 /// The business card of a process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,93 +88,54 @@ fn node_memory_bytes() -> Option<usize> {
 }
 
 impl BusinessCard {
-    /// Bytes of a card that was read, with the strings of this one.
-    pub fn held_bytes(&self) -> usize {
-        let BusinessCard { node, machine, pid_space, secret, memory, fabrics, .. } = self;
-        let strings = node.len() + machine.len() + pid_space.len() + secret.len() + memory.len();
-        let of_offer = |offer: &Offer| {
-            let addresses = offer.addresses.iter().map(|address| size_of::<Vec<u8>>() + address.len());
-            size_of::<Offer>() + offer.terms.len() + offer.obstacle.len() + addresses.sum::<usize>()
-        };
-        size_of::<BusinessCard>() + strings + fabrics.iter().map(of_offer).sum::<usize>()
-    }
-
     /// The card as bytes: the numbers, including the number of fabrics, then each of the other fields after
     /// its length, and for each fabric the number of its addresses and its fields.
     pub fn to_bytes(&self) -> Vec<u8> {
-        fn add(bytes: &mut Vec<u8>, field: &[u8]) {
-            bytes.extend((field.len() as u32).to_le_bytes());
-            bytes.extend(field);
-        }
+        let mut bytes = Writer::default();
         let BusinessCard { node, machine, pid_space, secret, memory, fabrics, .. } = self;
         let Wishes { heap, pool, ring, node_memory } = self.wishes;
-        let words = [heap, pool, ring, node_memory, self.pid.into(), self.pes as u64, fabrics.len() as u64];
-        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        for word in [heap, pool, ring, node_memory, self.pid.into(), self.pes as u64, fabrics.len() as u64] {
+            bytes.word(word);
+        }
         let [node, machine, pid_space] = [node, machine, pid_space].map(|text| text.as_bytes());
         for field in [node, machine, pid_space, secret, memory] {
-            add(&mut bytes, field);
+            bytes.field(field);
         }
         for Offer { terms, addresses, obstacle } in fabrics {
-            bytes.extend((addresses.len() as u64).to_le_bytes());
-            add(&mut bytes, terms.as_bytes());
-            add(&mut bytes, obstacle.as_bytes());
-            addresses.iter().for_each(|address| add(&mut bytes, address));
+            bytes.word(addresses.len() as u64);
+            bytes.field(terms.as_bytes());
+            bytes.field(obstacle.as_bytes());
+            addresses.iter().for_each(|address| bytes.field(address));
         }
-        bytes
+        bytes.0
     }
 
     /// Reads a card; `None` if the bytes are not a valid card.
-    fn from_bytes(mut bytes: &[u8]) -> Option<BusinessCard> {
-        fn word(bytes: &mut &[u8]) -> Option<u64> {
-            let (word, rest) = bytes.split_first_chunk::<8>()?;
-            *bytes = rest;
-            Some(u64::from_le_bytes(*word))
-        }
-        fn field(bytes: &mut &[u8]) -> Option<Vec<u8>> {
-            let (length, rest) = bytes.split_first_chunk::<4>()?;
-            let (field, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-            *bytes = rest;
-            Some(field.to_vec())
-        }
-        fn text(bytes: &mut &[u8]) -> Option<String> {
-            Some(String::from_utf8_lossy(&field(bytes)?).into_owned())
-        }
-        let [heap, pool, ring, node_memory] =
-            [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
-        let [pid, pes, fabrics] = [word(&mut bytes)?, word(&mut bytes)?, word(&mut bytes)?];
+    pub fn from_bytes(bytes: &[u8]) -> Option<BusinessCard> {
+        let mut bytes = Reader(bytes);
+        let [heap, pool, ring, node_memory] = [bytes.word()?, bytes.word()?, bytes.word()?, bytes.word()?];
+        let [pid, pes, fabrics] = [bytes.word()?, bytes.word()?, bytes.word()?];
         let mut card = BusinessCard {
             wishes: Wishes { heap, pool, ring, node_memory },
             pid: u32::try_from(pid).ok()?,
             pes: usize::try_from(pes).ok()?,
-            node: text(&mut bytes)?,
-            machine: text(&mut bytes)?,
-            pid_space: text(&mut bytes)?,
-            secret: field(&mut bytes)?,
-            memory: field(&mut bytes)?,
+            node: bytes.text()?,
+            machine: bytes.text()?,
+            pid_space: bytes.text()?,
+            secret: bytes.field()?,
+            memory: bytes.field()?,
             fabrics: Vec::new(),
         };
         for _ in 0..fabrics {
-            let addresses = word(&mut bytes)?;
+            let addresses = bytes.word()?;
             if addresses != 0 && addresses != pes {
                 return None;
             }
-            let (terms, obstacle) = (text(&mut bytes)?, text(&mut bytes)?);
-            let addresses = (0..addresses).map(|_| field(&mut bytes)).collect::<Option<_>>()?;
+            let (terms, obstacle) = (bytes.text()?, bytes.text()?);
+            let addresses = (0..addresses).map(|_| bytes.field()).collect::<Option<_>>()?;
             card.fabrics.push(Offer { terms, addresses, obstacle });
         }
-        bytes.is_empty().then_some(card)
-    }
-
-    /// Reads the card that a process has published under `key`.
-    ///
-    /// # Errors
-    /// If the launcher does not respond, or there is no card.
-    pub fn read(job: &Job, process: usize, key: &str) -> Result<BusinessCard> {
-        let found = job.get(process, key)?.and_then(|bytes| BusinessCard::from_bytes(&bytes));
-        found.ok_or_else(|| {
-            let what = format!("process {process} of the job has published no valid card");
-            FabricError::Foreign { pe: job.first_pe(), what }.into()
-        })
+        bytes.end(card)
     }
 }
 

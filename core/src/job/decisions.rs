@@ -28,8 +28,7 @@ pub fn joined(job: &Job, settings: &Settings) {
 
 /// Records the nodes, and the memory of this one.
 pub fn nodes(nodes: &[u32], here: &[usize], layout: Layout, settings: &Settings) {
-    let count =
-        nodes.iter().copied().max().map_or(1, |last| (0..=last).filter(|node| nodes.contains(node)).count());
+    let count = nodes.iter().max().map_or(1, |last| last + 1);
     let (here, name) = (ranges(here), node_id(settings));
     log::info!(target: "nodes", "{count} nodes; PEs {here} are on this one ({name})");
     let Layout { heap_bytes, pool_bytes, ring_bytes, .. } = layout;
@@ -50,8 +49,8 @@ pub fn opened(fabrics: &[Fabric]) {
 }
 
 /// Records how the PEs reach each other.
-pub fn reach(placement: &Placement, cards: &[BusinessCard]) {
-    let offers = cards.first().map_or(0, |card| card.fabrics.len());
+pub fn reach(placement: &Placement, first: &BusinessCard) {
+    let offers = first.fabrics.len();
     let net = placement.net.as_ref().map_or("no network", Net::name);
     match placement.reach {
         Reach::All => log::info!(target: "fabric", "all PEs map each other's memory; no network is opened"),

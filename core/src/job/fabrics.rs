@@ -5,8 +5,9 @@
 //! have.
 
 use crate::Pe;
-use crate::base::error::{ErrorKind, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::job::business_card::{BusinessCard, Offer};
+use crate::job::exchange::Cards;
 use pelago_boot::{FabricKind, Job, Settings};
 use pelago_fabric::ofi::{Choice, Ofi};
 use pelago_fabric::tcp::{Tcp, TcpChoice};
@@ -104,36 +105,38 @@ pub fn fast_choice(settings: &Settings) -> Option<Choice> {
 ///
 /// # Errors
 /// If the processes have no fabric in common, or a peer cannot be reached.
-pub fn connect(me: Pe, fabrics: Vec<Fabric>, cards: &[BusinessCard]) -> Result<Vec<Net>> {
-    let terms = agreed(me, cards)?;
+pub fn connect(me: Pe, fabrics: Vec<Fabric>, terms: &str, cards: &Cards) -> Result<Vec<Net>> {
+    if terms.is_empty() {
+        return Err(nothing_in_common(me, &cards.all()?));
+    }
     let mut fabrics = fabrics.into_iter();
     let own = fabrics.find(|fabric| fabric.offer.terms == terms).expect("this process has offered it");
     let mut endpoints = own.endpoints?;
-    endpoints.iter_mut().try_for_each(|net| net.connect(&mut |pe| address_of(me, pe, cards, &terms)))?;
+    let terms = terms.to_owned();
+    let each = endpoints.len();
+    let cards = cards.lookup(each, move |card, pe, slot| address_of((me, pe, slot), card, &terms));
+    endpoints.iter_mut().try_for_each(|net| net.connect_later(&cards.lookup))?;
+    cards.forget();
     Ok(endpoints)
 }
 
-/// The terms of the fabric that all processes use.
-fn agreed(me: Pe, cards: &[BusinessCard]) -> Result<String> {
+/// Why the processes with these cards have no fabric in common.
+fn nothing_in_common(me: Pe, cards: &[BusinessCard]) -> Error {
     let has = |card: &BusinessCard, terms: &str| {
         card.fabrics.iter().any(|offer| offer.is_open() && offer.terms == terms)
     };
-    let mut of_first = cards[0].fabrics.iter().filter(|offer| offer.is_open());
-    if let Some(offer) = of_first.find(|offer| cards.iter().all(|card| has(card, &offer.terms))) {
-        return Ok(offer.terms.clone());
-    }
     let each = cards[0].pes;
     let open = |card: &BusinessCard| {
         card.fabrics.iter().find(|offer| offer.is_open()).map(|offer| offer.terms.clone())
     };
     if let Some(process) = cards.iter().position(|card| open(card).is_none()) {
         let why = cards[process].fabrics.first().map_or(NOT_ASKED, |offer| &offer.obstacle);
-        return Err(no_fabric(me, process * each, why).into());
+        return no_fabric(me, process * each, why).into();
     }
     let mine = open(&cards[me / each]).expect("all have one");
     let process = cards.iter().position(|card| !has(card, &mine)).unwrap_or_default();
     let theirs = open(&cards[process]).expect("all have one");
-    Err(ErrorKind::FabricsDiffer { me, mine, pe: process * each, theirs }.into())
+    ErrorKind::FabricsDiffer { me, mine, pe: process * each, theirs }.into()
 }
 
 /// The reason of a process whose settings do not ask for a fabric.
@@ -143,12 +146,10 @@ fn no_fabric(me: Pe, pe: Pe, why: &str) -> FabricError {
     FabricError::Foreign { pe: me, what: format!("PE {pe} has no fabric: {why}") }
 }
 
-/// The address of a PE on the fabric of these terms.
-fn address_of(me: Pe, pe: Pe, cards: &[BusinessCard], terms: &str) -> FabricResult<Vec<u8>> {
-    let card = &cards[pe / cards[0].pes];
+/// The address of a PE, which has the number `slot` on the card of its process, on the fabric of these terms.
+fn address_of((me, pe, slot): (Pe, Pe, usize), card: &BusinessCard, terms: &str) -> FabricResult<Vec<u8>> {
     let offer = card.fabrics.iter().find(|offer| offer.terms == terms);
-    let address =
-        offer.and_then(|offer| offer.addresses.get(pe % card.pes)).filter(|address| !address.is_empty());
+    let address = offer.and_then(|offer| offer.addresses.get(slot)).filter(|address| !address.is_empty());
     address.cloned().ok_or_else(|| no_fabric(me, pe, "its address is not on its card"))
 }
 
@@ -184,18 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn all_use_the_first_fabric_that_all_have() {
+    fn a_process_without_a_common_fabric_is_named() {
         let (fast, tcp) = (("verbs", true), ("tcp", true));
-        let agreed = |cards: &[BusinessCard]| agreed(0, cards).map_err(|error| error.to_string());
-        assert_eq!(agreed(&[card(&[fast, tcp]), card(&[fast, tcp])]), Ok("verbs".to_owned()));
-        assert_eq!(agreed(&[card(&[fast, tcp]), card(&[tcp])]), Ok("tcp".to_owned()));
-        assert_eq!(agreed(&[card(&[tcp]), card(&[fast, tcp])]), Ok("tcp".to_owned()));
-        assert_eq!(agreed(&[card(&[fast, tcp]), card(&[("verbs", false), tcp])]), Ok("tcp".to_owned()));
-        let differ = agreed(&[card(&[fast]), card(&[tcp])]).unwrap_err();
+        let reason = |cards: &[BusinessCard]| nothing_in_common(0, cards).to_string();
+        let differ = reason(&[card(&[fast]), card(&[tcp])]);
         assert!(differ.contains("verbs") && differ.contains("tcp") && differ.contains("PE 1"), "{differ}");
-        let closed = agreed(&[card(&[tcp]), card(&[("", false)])]).unwrap_err();
+        let closed = reason(&[card(&[tcp]), card(&[("", false)])]);
         assert!(closed.contains("PE 1 has no fabric: no adapter"), "{closed}");
-        let none = agreed(&[card(&[tcp]), card(&[])]).unwrap_err();
+        let none = reason(&[card(&[tcp]), card(&[])]);
         assert!(none.contains("PE 1 has no fabric: it was not asked"), "{none}");
     }
 }

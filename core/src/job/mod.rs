@@ -10,11 +10,14 @@ pub mod callback;
 pub mod decisions;
 mod describe;
 mod doorbells;
+pub mod exchange;
 pub mod fabrics;
 pub mod membership;
 pub mod nodes;
 pub mod outstanding;
+pub mod summary;
 pub mod upper;
+mod wire;
 
 use self::barrier_form::{Barrier, FLAGS_PES_MAX};
 use self::membership::Membership;
@@ -29,6 +32,7 @@ use crate::endpoint::contexts::Contexts;
 use crate::endpoint::{Endpoint, Injector};
 use crate::memory::route::Routes;
 use crate::memory::segment::Memory;
+use pelago_fabric::lazy::Reserved;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
@@ -50,9 +54,9 @@ pub struct Job {
     pub contexts: Contexts,
     pub completions: CompletionCounters,
     /// The process number of each PE, if its business card has one.
-    pub pids: Vec<Option<u32>>,
+    pub pids: Vec<u32>,
     /// The PEs of other nodes that are known to have left.
-    pub far_left: Box<[AtomicBool]>,
+    pub far_left: Reserved<AtomicBool>,
     pub joined_at: Instant,
     /// Whether all threads of this process belong to this PE, regardless of their names.
     pub bears_threads: AtomicBool,
@@ -236,7 +240,7 @@ impl Job {
 
     /// The process number of a PE, if it is valid in the PID namespace of this process.
     pub fn pid_of(&self, pe: Pe) -> Option<u32> {
-        let Some(block) = self.memory.block(pe) else { return self.pids.get(pe).copied().flatten() };
+        let Some(block) = self.memory.block(pe) else { return self.pids.get(pe).copied() };
         let [pid, space] = &*block.process;
         let pid = u32::try_from(pid.load(Ordering::Relaxed)).ok().filter(|&pid| pid != 0)?;
         (space.load(Ordering::Relaxed) == namespace()).then_some(pid)

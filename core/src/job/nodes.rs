@@ -5,7 +5,9 @@
 
 use crate::Pe;
 use crate::memory::route::Reach;
+use crate::memory::segment::Slots;
 use pelago_fabric::Net;
+use std::collections::HashMap;
 
 /// The nodes of a job's PEs, and the network between them.
 pub struct Placement {
@@ -14,16 +16,15 @@ pub struct Placement {
     pub reach: Reach,
     /// The name of the node of each PE; empty if all PEs are on one node.
     pub nodes: Vec<u32>,
-    /// The number of the process of each PE, where it is known and valid here; empty if all PEs share memory.
-    pub pids: Vec<Option<u32>>,
+    /// The number of the process of each PE; empty if the processes do not share a PID namespace.
+    pub pids: Vec<u32>,
 }
 
 /// The number of each PE within its node, for the PEs whose memory is in a segment of `n_here` PEs: all, or
 /// those of PE `me`'s node.
-pub fn slots(me: Pe, nodes: &[u32], n_here: usize) -> Box<[Option<u32>]> {
-    let mut next = 0..;
-    let is_here = |pe: Pe| n_here == nodes.len() || nodes[pe] == nodes[me];
-    (0..nodes.len()).map(|pe| is_here(pe).then(|| next.next()).flatten()).collect()
+pub fn slots(me: Pe, nodes: &[u32], n_here: usize) -> Slots {
+    let is_here = |&pe: &Pe| n_here == nodes.len() || nodes[pe] == nodes[me];
+    Slots::new(nodes.len(), (0..nodes.len()).filter(is_here))
 }
 
 /// The number of each PE's node. `names` names the node of each of `n_pes` PEs; without names all PEs are on
@@ -32,13 +33,10 @@ pub fn numbered(n_pes: usize, names: &[u32]) -> Box<[u32]> {
     if names.is_empty() {
         return vec![0; n_pes].into();
     }
-    let mut lowest: Vec<u32> = Vec::new();
-    let mut number = |pe: Pe| match lowest.iter().position(|name| *name == names[pe]) {
-        Some(known) => known as u32,
-        None => {
-            lowest.push(names[pe]);
-            lowest.len() as u32 - 1
-        }
+    let mut numbers = HashMap::new();
+    let mut number = |pe: Pe| {
+        let next = numbers.len() as u32;
+        *numbers.entry(names[pe]).or_insert(next)
     };
     (0..n_pes).map(&mut number).collect()
 }
@@ -56,8 +54,12 @@ mod tests {
 
     #[test]
     fn the_pes_of_a_node_are_numbered_in_their_order() {
-        assert_eq!(*slots(1, &[0, 1, 0, 1], 2), [None, Some(0), None, Some(1)]);
-        assert_eq!(*slots(1, &[0, 1, 0], 3), [Some(0), Some(1), Some(2)]);
-        assert_eq!(*slots(1, &[0, 1], 1), [None, Some(0)]);
+        let slots = |me, nodes: &[u32], n_here| {
+            let slots = slots(me, nodes, n_here);
+            (0..nodes.len()).map(|pe| slots.of(pe)).collect::<Vec<_>>()
+        };
+        assert_eq!(slots(1, &[0, 1, 0, 1], 2), [None, Some(0), None, Some(1)]);
+        assert_eq!(slots(1, &[0, 1, 0], 3), [Some(0), Some(1), Some(2)]);
+        assert_eq!(slots(1, &[0, 1], 1), [None, Some(0)]);
     }
 }

@@ -15,6 +15,7 @@ use crate::base::element::Element;
 use crate::memory::heap::HEADER_BYTES;
 use crate::memory::route::{Route, Routes};
 use pelago_fabric::copy;
+use pelago_fabric::lazy::Reserved;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::segment::{AGREEMENT_WORDS, Block, Header};
 use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
@@ -47,8 +48,8 @@ pub struct Memory {
     segment: Arc<Segment>,
     /// The number of PEs that the fast path compares a PE with: all, or 0 while operations are counted.
     limit: usize,
-    /// The slot of each PE of the job within this node; `None` for PEs of other nodes.
-    slots: Box<[Option<u32>]>,
+    /// The slot of each PE of the job within this node.
+    slots: Slots,
     /// The address where the region of each PE is mapped; null if operations on it go over the network.
     regions: AddressTable,
 }
@@ -56,25 +57,21 @@ pub struct Memory {
 impl Memory {
     /// The memory of a node. `slots` gives the slot of each PE of the job on this node. While operations are
     /// counted, none of them takes the fast path.
-    pub fn new(
-        segment: Arc<Segment>,
-        slots: Box<[Option<u32>]>,
-        routes: &Routes,
-        is_counting: bool,
-    ) -> Memory {
+    pub fn new(segment: Arc<Segment>, slots: Slots, routes: &Routes, is_counting: bool) -> Memory {
         let limit = if is_counting { 0 } else { slots.len() };
-        let region = |(pe, slot): (Pe, &Option<u32>)| match (routes.to(pe), slot) {
-            (Route::Mapped, &Some(slot)) => segment.heap(slot as usize).as_ptr(),
+        let region = |pe: Pe| match (routes.to(pe), slots.of(pe)) {
+            (Route::Mapped, Some(slot)) => segment.heap(slot).as_ptr(),
             (Route::Mapped, None) => unreachable!("PE {pe} is mapped, but not in this node's memory"),
             (Route::Net, _) => std::ptr::null_mut(),
         };
-        let regions = AddressTable(slots.iter().enumerate().map(region).collect());
+        let regions = AddressTable::of((0..slots.len()).map(region));
         Memory { segment, limit, slots, regions }
     }
 
-    /// Bytes of the tables of a job of `n_pes` PEs, in each of them.
-    pub const fn table_bytes(n_pes: usize) -> usize {
-        n_pes * (size_of::<Option<u32>>() + size_of::<*mut u8>())
+    /// Bytes that the tables of a job of `n_pes` PEs reserve in each of them. The pages with PEs of this node
+    /// are written. The table of an array is like that of the addresses.
+    pub const fn reserved_bytes(n_pes: usize) -> usize {
+        n_pes * (size_of::<u32>() + size_of::<*mut u8>())
     }
 
     /// Whether operations on a PE go to its memory, which is mapped here.
@@ -99,12 +96,12 @@ impl Memory {
     /// The slot of a PE within this node, the index of its block and its rings; `None` if it is on another
     /// node.
     pub fn slot(&self, pe: Pe) -> Option<usize> {
-        self.slots[pe].map(|slot| slot as usize)
+        self.slots.of(pe)
     }
 
     /// The block of a PE, if it is on this node.
     pub fn block(&self, pe: Pe) -> Option<&Block> {
-        self.slots[pe].map(|slot| &self.segment.blocks()[slot as usize])
+        self.slots.of(pe).map(|slot| &self.segment.blocks()[slot])
     }
 
     /// The block of a PE of this node.
@@ -114,7 +111,7 @@ impl Memory {
 
     /// The PEs of this node.
     pub fn near_pes(&self) -> impl Iterator<Item = Pe> {
-        (0..self.slots.len()).filter(|&pe| self.slots[pe].is_some())
+        (0..self.slots.len()).filter(|&pe| self.slots.of(pe).is_some())
     }
 
     /// Size of a PE's heap in bytes, including the runtime's part.
@@ -130,8 +127,8 @@ impl Memory {
     /// The address where `pe`'s region is mapped, which begins with its heap; null if it is on another node.
     /// The region of a PE of this node is mapped even if operations on it go over the network.
     pub fn heap(&self, pe: Pe) -> *mut u8 {
-        match self.slots[pe] {
-            Some(slot) => self.segment.heap(slot as usize).as_ptr(),
+        match self.slots.of(pe) {
+            Some(slot) => self.segment.heap(slot).as_ptr(),
             None => std::ptr::null_mut(),
         }
     }
@@ -184,7 +181,7 @@ impl Memory {
 
     /// The table of addresses, by rank, of the parts that begin at given region offsets: `places` has the PE
     /// and the offset in bytes of each. An address is null if operations on the PE go over the network.
-    pub fn parts(&self, places: impl Iterator<Item = (Pe, usize)>) -> AddressTable {
+    pub fn parts(&self, places: impl ExactSizeIterator<Item = (Pe, usize)>) -> AddressTable {
         let start = |(pe, offset_bytes): (Pe, usize)| {
             self.check_offset(pe, offset_bytes);
             match self.regions.0[pe] {
@@ -192,7 +189,7 @@ impl Memory {
                 region => region.wrapping_add(offset_bytes),
             }
         };
-        AddressTable(places.map(start).collect())
+        AddressTable::of(places.map(start))
     }
 
     fn check_offset(&self, pe: Pe, offset_bytes: usize) {
@@ -243,9 +240,43 @@ impl Memory {
     }
 }
 
-/// Addresses by PE or by rank; null for a part that is not mapped.
+/// The slot of each PE of a job within a node. PEs of other nodes have none, and take no memory here.
+#[derive(Debug)]
+pub struct Slots(Reserved<u32>);
+
+impl Slots {
+    /// Of `n_pes` PEs, those that are on the node, in the order of their slots.
+    pub fn new(n_pes: usize, here: impl Iterator<Item = Pe>) -> Slots {
+        let mut slots = Reserved::new(n_pes);
+        (1..).zip(here).for_each(|(number, pe)| slots[pe] = number);
+        Slots(slots)
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The slot of a PE, if it is on the node.
+    #[inline]
+    pub fn of(&self, pe: Pe) -> Option<usize> {
+        self.0[pe].checked_sub(1).map(|slot| slot as usize)
+    }
+}
+
+/// Addresses by PE or by rank; null for a part that is not mapped. Pages without any other address take no
+/// memory.
 #[derive(Debug, Default)]
-pub struct AddressTable(pub Box<[*mut u8]>);
+pub struct AddressTable(pub Reserved<*mut u8>);
+
+impl AddressTable {
+    fn of(addresses: impl ExactSizeIterator<Item = *mut u8>) -> AddressTable {
+        let mut table = Reserved::new(addresses.len());
+        for (i, address) in addresses.enumerate().filter(|(_, address)| !address.is_null()) {
+            table[i] = address;
+        }
+        AddressTable(table)
+    }
+}
 
 // SAFETY: addresses of shared memory, which is accessed as atomics or through copies only.
 unsafe impl Send for AddressTable {}

@@ -74,6 +74,6 @@ impl Message<'_> {
 
     /// The sender.
     pub fn peer(&self) -> &Peer {
-        self.world.am.peers(self.world).of(self.from)
+        self.world.am.peers(self.world).of(self.world, self.from)
     }
 }

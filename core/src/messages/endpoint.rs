@@ -16,8 +16,10 @@ use crate::base::trace::{Category, Event};
 use crate::coll::schedule::Rank;
 use crate::coll::team::TeamCore;
 use crate::job::callback;
+use pelago_fabric::lazy::LazyTable;
 use pelago_fabric::shm::ring::HALVES;
 use pelago_fabric::sync::Ordering;
+use std::mem::transmute;
 use std::sync::Arc;
 
 /// An open endpoint. Dropping it removes its handlers, without a wait for messages that are under way: see
@@ -25,19 +27,54 @@ use std::sync::Arc;
 pub struct AmEndpoint<'a> {
     pub world: &'a Messaging,
     pub table: Arc<Table>,
-    members: Box<[Member<'a>]>,
+    /// By rank. A member is looked up when a message is sent to it.
+    members: LazyTable<Member>,
+    /// Those of them that are mapped: the look at an entry tells that as well.
+    near: LazyTable<NearMember>,
+    numbers: Numbers,
     handlers: usize,
     me: Pe,
     peers: &'a Peers,
-    _registration: Registration<'a>,
+    registration: Registration<'a>,
+}
+
+/// The numbers that the members have given this endpoint, by rank.
+enum Numbers {
+    /// All the same.
+    Same(u16),
+    Each(Box<[u16]>),
+}
+
+impl Numbers {
+    fn of(told: &[[u64; 2]]) -> Numbers {
+        let first = told.first().map_or(0, |&[number, _]| number);
+        match told.iter().all(|&[number, _]| number == first) {
+            true => Numbers::Same(first as u16),
+            false => Numbers::Each(told.iter().map(|&[number, _]| number as u16).collect()),
+        }
+    }
+
+    fn of_rank(&self, rank: Rank) -> u16 {
+        match self {
+            Numbers::Same(number) => *number,
+            Numbers::Each(numbers) => numbers[rank],
+        }
+    }
 }
 
 /// The state that is needed to send to a member.
-struct Member<'a> {
-    peer: &'a Peer,
-    /// The peer ring to it, if it is mapped.
-    peer_ring: Option<&'a PeerRing>,
+struct Member {
+    /// It lives as long as the world, which the endpoint borrows.
+    peer: &'static Peer,
     /// The parts of the header that are the same for all messages to it.
+    header: u64,
+}
+
+/// The state that is needed to send a short request to a member that is mapped.
+struct NearMember {
+    /// It lives as long as the member's peer.
+    peer_ring: &'static PeerRing,
+    /// As that of the member.
     header: u64,
 }
 
@@ -77,20 +114,32 @@ impl<'a> AmEndpoint<'a> {
         // SAFETY: the registration forgets the table when the endpoint is dropped, or when this call fails.
         let table = Arc::new(unsafe { Table::new(Arc::clone(team), handlers) });
         let number = world.am.register(world, &table);
-        let _registration = Registration { world, number };
+        let registration = Registration { world, number };
         let told = team.exchange_words(world, ("serve", 0), [number.into(), fingerprint])?;
         if let Some(rank) = told.iter().position(|&[_, theirs]| theirs != fingerprint) {
             return Err(ErrorKind::HandlersDiffer { me: world.my_pe(), pe: team.pe(rank) }.into());
         }
         let (peers, me) = (world.am.peers(world), world.my_pe());
         let handlers = if world.tally.is_recording() { 0 } else { table.entries.len() };
-        let member = |(&[theirs, _], &pe): (&[u64; 2], &u32)| Member {
-            peer: peers.of(pe as usize),
-            peer_ring: peers.of(pe as usize).peer_ring(),
-            header: Head::request(theirs as u16, number).pack(),
-        };
-        let members = told.iter().zip(&table.pes).map(member).collect();
-        Ok(AmEndpoint { world, table, members, handlers, me, peers, _registration })
+        let (members, near) = (LazyTable::new(told.len()), LazyTable::new(told.len()));
+        let numbers = Numbers::of(&told);
+        Ok(AmEndpoint { world, table, members, near, numbers, handlers, me, peers, registration })
+    }
+
+    /// The member of a rank of the team.
+    #[inline(always)]
+    fn member(&self, rank: Rank) -> &Member {
+        self.members.get_or_make(rank, |rank| {
+            let peer = self.peers.of(self.world, self.table.pe(rank));
+            // SAFETY: only the lifetime changes. The peer lives as long as the world, which is borrowed for
+            // longer than this endpoint, and no reference leaves the endpoint with the longer lifetime.
+            let peer = unsafe { transmute::<&Peer, &'static Peer>(peer) };
+            let header = Head::request(self.numbers.of_rank(rank), self.registration.number).pack();
+            if let Some(peer_ring) = peer.peer_ring() {
+                self.near.get_or_make(rank, |_| NearMember { peer_ring, header });
+            }
+            Member { peer, header }
+        })
     }
 
     /// Sends a request without a payload to the member of this rank. It waits for room, and executes the
@@ -116,8 +165,8 @@ impl<'a> AmEndpoint<'a> {
     /// Sends a short request if all is as it mostly is: the member mapped, room there, a few arguments.
     #[inline(always)]
     fn short_at_once(&self, to: Rank, handler: Handler, args: &[u32]) -> Option<(&PeerRing, Short)> {
-        let member = self.members.get(to)?;
-        let peer_ring = member.peer_ring?;
+        let member = self.near.find(to)?;
+        let peer_ring = member.peer_ring;
         if usize::from(handler.0) >= self.handlers || args.len() > HALVES || !callback::is_free() {
             return None;
         }
@@ -218,7 +267,7 @@ impl<'a> AmEndpoint<'a> {
     /// over the network, by a round of progress there.
     #[track_caller]
     fn look_after(&self, to: Rank) {
-        if self.members[to].peer.is_mapped() {
+        if self.member(to).peer.is_mapped() {
             self.look();
         } else {
             self.progress();
@@ -250,7 +299,7 @@ impl<'a> AmEndpoint<'a> {
     /// Sends a request that was checked; `false` if there is no room now.
     #[inline(always)]
     fn send(&self, to: Rank, head: Head, words: &Words, payload: &[u8]) -> bool {
-        let peer = self.members[to].peer;
+        let peer = self.member(to).peer;
         let is_sent = self.counted(|| peer.try_request(self.world, head.pack(), words.as_slice(), payload));
         if self.world.tally.is_recording() && is_sent {
             self.record(to, 8 * words.as_slice().len() + payload.len());
@@ -279,13 +328,13 @@ impl<'a> AmEndpoint<'a> {
 
     #[inline(always)]
     pub fn head(&self, to: Rank, handler: Handler, args: &[u32], is_long: bool) -> Head {
-        let header = Head::with(self.members[to].header, handler, args.len());
+        let header = Head::with(self.member(to).header, handler, args.len());
         Head { is_long, ..Head::unpack(header).expect("what was packed") }
     }
 
     /// How the member of this rank is reached.
     pub fn peer(&self, to: Rank) -> &Peer {
-        self.members[to].peer
+        self.member(to).peer
     }
 
     pub fn room(&self, to: Rank) -> Awaited {

@@ -197,7 +197,7 @@ impl Messaging {
         let head = Head::unpack(header)?;
         let data = payload.get(8 * head.words()..)?;
         // A peer whose messages come through rings sends none over the network.
-        self.am.peers(self).of(from).far()?;
+        self.am.peers(self).of(self, from).far()?;
         if head.is_long && !data.is_empty() {
             self.place_data(words[head.words() - 1], data)?;
             self.send_later(from, Purpose::ActivePlaced, 0, Vec::new());
@@ -215,7 +215,7 @@ impl Messaging {
 
     /// Takes note of how many requests of this PE another one has executed. `None` if it cannot have.
     pub fn note_executed(&self, from: Pe, executed: u64) -> Option<()> {
-        let far = self.am.peers(self).of(from).far()?;
+        let far = self.am.peers(self).of(self, from).far()?;
         if far.known.fetch_max(executed, Ordering::Relaxed) < executed {
             far.looks.store(0, Ordering::Relaxed);
             far.asks.store(0, Ordering::Relaxed);
@@ -225,7 +225,7 @@ impl Messaging {
 
     /// Tells a PE how many of its requests were executed. `None` if it sends none over the network.
     pub fn tell_executed(&self, pe: Pe) -> Option<()> {
-        let far = self.am.peers(self).of(pe).far()?;
+        let far = self.am.peers(self).of(self, pe).far()?;
         let executed = far.executed.load(Ordering::Relaxed);
         far.told.store(executed, Ordering::Relaxed);
         let is_lost = |losses: u32| losses.checked_sub(1);

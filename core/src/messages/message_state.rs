@@ -86,6 +86,11 @@ impl MessageState {
         self.peers.get_or_init(|| Peers::new(world))
     }
 
+    /// The number of PEs to which or from which a message was under way.
+    pub fn n_contacts(&self) -> usize {
+        self.peers.get().map_or(0, Peers::made)
+    }
+
     /// Whether a message that came over the network waits to be executed.
     pub fn has_arrivals(&self) -> bool {
         [REQUESTS, ANSWERS].iter().any(|&kind| self.arrivals.count(kind) != 0)

@@ -115,7 +115,7 @@ impl Messaging {
             Ok(None) => return false,
             Err(corrupt) => self.fail_corrupt(&corrupt),
         };
-        if !peers.is_sender_of_ring(envelope.from) {
+        if !peers.is_sender_of_ring(self, envelope.from) {
             self.refuse(envelope.from, "names a sender that does not share this PE's memory");
         }
         self.execute(tables, envelope.from, envelope.header, payload.words(), payload.bytes().len());
@@ -126,7 +126,7 @@ impl Messaging {
     fn execute_arrived(&self, peers: &Peers, kind: usize, inbox: &Inbox) -> bool {
         let Some(Arrived { from, header, words, bytes }) = self.am.arrivals.pop(kind) else { return false };
         self.execute(&inbox.tables, from, header, &words, bytes);
-        if kind == REQUESTS && peers.of(from).far().is_some_and(|far| far.count_executed()) {
+        if kind == REQUESTS && peers.of(self, from).far().is_some_and(|far| far.count_executed()) {
             // A peer of which nothing is known was refused when the message came.
             let _ = self.tell_executed(from);
         }

@@ -23,7 +23,7 @@ impl State {
         self.note_contacts();
         let State { inputs, senders, exchange, .. } = self;
         for &from in senders.iter() {
-            let Some([unsolicited, solicited]) = &mut inputs[from] else { continue };
+            let Some([unsolicited, solicited]) = inputs.get_mut(from) else { continue };
             while take_next(solicited, exchange, world, from)? {}
             for _ in 0..BATCH {
                 if !exchange.takes(from, is_wanted) || !take_next(unsolicited, exchange, world, from)? {
@@ -45,7 +45,7 @@ impl State {
     #[inline]
     pub(super) fn take_for_posted(&mut self, world: &Teams, from: Pe) -> Result<(), String> {
         let State { inputs, exchange, .. } = self;
-        let Some([unsolicited, _]) = &mut inputs[from] else { return Ok(()) };
+        let Some([unsolicited, _]) = inputs.get_mut(from) else { return Ok(()) };
         while exchange.matching.has_posted() && take_next(unsolicited, exchange, world, from)? {}
         Ok(())
     }
@@ -114,10 +114,12 @@ impl Exchange {
                 let announcement = Announcement::from_words(payload.words::<ANNOUNCE_WORDS>())?;
                 let envelope = envelope()?;
                 self.record(world, from, announcement.bytes);
-                self.peers[from].arrived += 1;
-                match self.matching.take_posted(&envelope) {
+                let posted = self.matching.take_posted(&envelope);
+                let peer = &mut self.peers[from];
+                peer.arrived += 1;
+                match posted {
                     Some(id) => {
-                        self.peers[from].matched += 1;
+                        peer.matched += 1;
                         self.receive_long(world, id, envelope, announcement)?;
                     }
                     None => self.matching.keep(envelope, Unexpected::Announced(announcement)),
@@ -146,14 +148,18 @@ impl Exchange {
                 Some(())
             }
             Kind::Allow => {
-                let peer = &mut self.peers[from];
-                peer.allowed = peer.allowed.max(second);
-                let has_waiting = !peer.waiting.is_empty();
-                if has_waiting {
-                    self.note_busy(from);
-                }
+                self.note_allowed(from, second);
                 Some(())
             }
+        }
+    }
+
+    /// Takes note of how many unsolicited messages a PE takes of this one in all.
+    fn note_allowed(&mut self, from: Pe, count: u64) {
+        let peer = &mut self.peers[from];
+        peer.allowed = peer.allowed.max(count);
+        if !peer.waiting.is_empty() {
+            self.note_busy(from);
         }
     }
 
@@ -171,8 +177,9 @@ impl Exchange {
     #[inline(never)]
     pub(super) fn record_direct(&mut self, world: &Teams, (from, bytes): (Pe, usize)) {
         self.record(world, from, bytes);
-        self.peers[from].arrived += 1;
-        self.peers[from].matched += 1;
+        let peer = &mut self.peers[from];
+        peer.arrived += 1;
+        peer.matched += 1;
     }
 
     /// Takes an eager message, whose data follow `skipped` bytes of the payload.
@@ -185,12 +192,14 @@ impl Exchange {
         send: Option<u64>,
     ) -> Option<()> {
         let bytes = payload.len() - skipped;
-        self.peers[from].arrived += 1;
-        let Some(id) = self.matching.take_posted(&envelope) else {
+        let posted = self.matching.take_posted(&envelope);
+        let peer = &mut self.peers[from];
+        peer.arrived += 1;
+        let Some(id) = posted else {
             self.keep(envelope, (payload, skipped), send);
             return Some(());
         };
-        self.peers[from].matched += 1;
+        peer.matched += 1;
         let request = self.requests.get(id);
         let copied = bytes.min(request.room);
         // SAFETY: the caller of the receive keeps its room valid, and the payload has as many bytes.

@@ -19,6 +19,7 @@ pub mod matching;
 mod network;
 pub mod operation;
 mod outgoing;
+mod peers;
 pub mod process;
 pub mod queue;
 pub mod request;

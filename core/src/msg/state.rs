@@ -6,11 +6,13 @@
 use super::cma::Cma;
 use super::envelope::Envelope;
 use super::matching::Matching;
+use super::peers::Peers;
 use super::request::{Phase, Request, RequestId, Requests, Status};
 use super::wire::{Announcement, Kind, Target, eager_words};
 use crate::Pe;
 use crate::coll::teams::Teams;
 use pelago_boot::Settings;
+use pelago_fabric::lazy::LazyTable;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::doorbell::Doorbell;
 use pelago_fabric::shm::fifo::{Consumer, INLINE_BYTES, Producer, Words};
@@ -48,9 +50,21 @@ pub struct Limits {
 }
 
 impl MsgState {
-    /// Bytes of the peers of a job of `n_pes` PEs, from the first message on.
-    pub const fn table_bytes(n_pes: usize) -> usize {
-        State::table_bytes(n_pes)
+    /// Bytes that the tables of peers reserve in a job of `n_pes` PEs, from the first message on.
+    pub const fn reserved_bytes(n_pes: usize) -> usize {
+        LazyTable::<Peer>::reserved_bytes(n_pes) + LazyTable::<Inputs>::reserved_bytes(n_pes)
+    }
+
+    /// Bytes of a peer, from the first message to it or from it on; bytes for each PE of the node, from the
+    /// first message of this PE on: the FIFOs in which it receives, and a place in the list of those PEs.
+    pub const fn peer_bytes() -> [usize; 2] {
+        let of_node = LazyTable::<Inputs>::entry_bytes() + size_of::<(Pe, usize)>() + size_of::<Pe>();
+        [LazyTable::<Peer>::entry_bytes(), of_node]
+    }
+
+    /// The number of PEs to which or from which a message has been under way.
+    pub fn n_contacts(&self) -> usize {
+        self.state.get().map_or(0, |state| state.lock().exchange.peers.made())
     }
 
     pub fn new(settings: &Settings) -> MsgState {
@@ -86,7 +100,7 @@ impl MsgState {
 /// All of it.
 pub(super) struct State {
     /// The FIFOs in which this PE receives from each PE that is mapped: unsolicited and solicited messages.
-    pub(super) inputs: Box<[Option<[Consumer<'static>; 2]>]>,
+    pub(super) inputs: LazyTable<Inputs>,
     /// The mapped PEs that have sent something.
     pub(super) senders: Vec<Pe>,
     contacts: Contacts,
@@ -98,7 +112,7 @@ pub(super) struct Exchange {
     pub(super) me: Pe,
     pub(super) matching: Matching<RequestId, Unexpected>,
     pub(super) requests: Requests,
-    pub(super) peers: Box<[Peer]>,
+    pub(super) peers: Peers,
     /// The peers for which something waits to be sent.
     pub(super) busy: VecDeque<Pe>,
     /// Whether a thread sends over the network what waits for it.
@@ -132,6 +146,9 @@ pub(super) struct Region(pub(super) *mut u8, pub(super) usize);
 
 // SAFETY: the address is never accessed.
 unsafe impl Send for Region {}
+
+/// The FIFOs of unsolicited and of solicited messages from a PE.
+pub(super) type Inputs = [Consumer<'static>; 2];
 
 /// Which PEs of the node have sent something through a FIFO.
 struct Contacts {
@@ -223,6 +240,16 @@ pub(super) const UNSOLICITED: usize = 0;
 pub(super) const SOLICITED: usize = 1;
 
 impl Out {
+    /// The FIFOs to the PE in the slot `to` of the node's memory, from that in the slot `own`.
+    pub(super) fn new(segment: &'static Segment, to: usize, own: usize) -> Out {
+        Out {
+            fifos: segment.fifos(own, to).map(|fifo| fifo.producer()),
+            doorbell: &segment.blocks()[to].doorbell,
+            contact: (&segment.contacts(to)[own / 64], 1 << (own % 64)),
+            has_sent: false,
+        }
+    }
+
     /// Lets the receiver know that this PE sends something.
     #[inline(always)]
     pub(super) fn greet(&mut self) -> &'static Doorbell {
@@ -286,39 +313,36 @@ impl Unexpected {
 }
 
 impl State {
-    /// Bytes of the peers of a job of `n_pes` PEs.
-    pub(super) const fn table_bytes(n_pes: usize) -> usize {
-        n_pes * (size_of::<Peer>() + size_of::<Option<[Consumer<'static>; 2]>>())
-    }
-
     fn new(world: &Teams, limits: Limits) -> State {
         let (memory, me, n_pes) = (&world.memory, world.my_pe(), world.n_pes());
         let segment = Arc::clone(memory.segment());
         // SAFETY: only the lifetime changes: the segment is kept beside what borrows from it.
         let shared = unsafe { transmute::<&Segment, &'static Segment>(&*segment) };
-        let slot = |pe| memory.slot(pe).filter(|_| memory.is_mapped(pe));
         let own = memory.slot(me);
-        // A message to this PE itself takes no way at all.
-        let pair = |pe| slot(pe).zip(own).filter(|_| pe != me);
-        let input = |pe| pair(pe).map(|(from, to)| shared.fifos(from, to).map(|fifo| fifo.consumer()));
-        let longest = if world.net.is_some() { limits.net_eager_bytes } else { limits.eager_bytes };
-        let kept = limits.unexpected_bytes / n_pes / longest.max(INLINE_BYTES);
-        let kept_max = (kept as u64).clamp(KEPT_MIN, KEPT_MAX);
-        let peer = |pe| Peer::new(world, shared, (pe, pair(pe)), limits);
         let mut pes = vec![0; memory.blocks().len()];
         for (pe, slot) in (0..n_pes).filter_map(|pe| Some((pe, memory.slot(pe)?))) {
             pes[slot] = pe;
         }
+        let mapped = (0..).zip(&pes).filter(|&(_, &pe)| memory.is_mapped(pe));
+        let mapped: Box<[(Pe, usize)]> = mapped.map(|(slot, &pe)| (pe, slot)).collect();
+        let inputs = LazyTable::new(n_pes);
+        for &(pe, from) in mapped.iter().filter(|&&(pe, _)| pe != me) {
+            let to = own.expect("a PE that maps others has a slot beside theirs");
+            inputs.get_or_make(pe, |_| shared.fifos(from, to).map(|fifo| fifo.consumer()));
+        }
+        let longest = if world.net.is_some() { limits.net_eager_bytes } else { limits.eager_bytes };
+        let kept = limits.unexpected_bytes / n_pes / longest.max(INLINE_BYTES);
+        let kept_max = (kept as u64).clamp(KEPT_MIN, KEPT_MAX);
         let words = own.map_or(&[][..], |own| shared.contacts(own));
         State {
-            inputs: (0..n_pes).map(input).collect(),
+            inputs,
             senders: Vec::new(),
             contacts: Contacts { words, seen: vec![0; words.len()].into(), pes: pes.into() },
             exchange: Exchange {
                 me,
                 matching: Matching::default(),
                 requests: Requests::default(),
-                peers: (0..n_pes).map(peer).collect(),
+                peers: Peers::new(world, shared, mapped, limits),
                 busy: VecDeque::new(),
                 is_flushing: false,
                 cma: Cma::new(limits.single_copy),
@@ -357,7 +381,7 @@ impl State {
                 let slot = 64 * i + new.trailing_zeros() as usize;
                 new &= new - 1;
                 // Any PE can write any bit.
-                let pe = pes.get(slot).copied().filter(|&pe| self.inputs[pe].is_some());
+                let pe = pes.get(slot).copied().filter(|&pe| self.inputs.get(pe).is_some());
                 self.senders.extend(pe.filter(|pe| !self.senders.contains(pe)));
             }
         }
@@ -367,7 +391,7 @@ impl State {
     #[inline(always)]
     pub(super) fn has_other_work(&self) -> bool {
         let is_solicited =
-            |&pe: &Pe| self.inputs[pe].as_ref().is_some_and(|[_, solicited]| solicited.has_message());
+            |&pe: &Pe| self.inputs.get(pe).is_some_and(|[_, solicited]| solicited.has_message());
         !self.exchange.busy.is_empty() || self.senders.iter().any(is_solicited)
     }
 
@@ -375,7 +399,7 @@ impl State {
     pub(super) fn has_arrivals(&mut self) -> bool {
         self.note_contacts();
         self.senders.iter().any(|&pe| {
-            let Some([unsolicited, solicited]) = &self.inputs[pe] else { return false };
+            let Some([unsolicited, solicited]) = self.inputs.get(pe) else { return false };
             solicited.has_message() || unsolicited.has_message() && self.exchange.takes(pe, false)
         })
     }
@@ -402,7 +426,7 @@ impl State {
         (buffer, room): (*mut u8, usize),
     ) -> Direct {
         let State { inputs, exchange, .. } = self;
-        let Some([fifo, _]) = &mut inputs[envelope.source as usize] else { return Direct::Other };
+        let Some([fifo, _]) = inputs.get_mut(envelope.source as usize) else { return Direct::Other };
         if !exchange.matching.is_clear(envelope) {
             return Direct::Other;
         }
@@ -491,30 +515,13 @@ impl Exchange {
 }
 
 impl Peer {
-    fn new(
-        world: &Teams,
-        segment: &'static Segment,
-        (pe, slots): (Pe, Option<(usize, usize)>),
-        limits: Limits,
-    ) -> Peer {
-        let out = slots.map(|(to, own)| Out {
-            fifos: segment.fifos(own, to).map(|fifo| fifo.producer()),
-            doorbell: &segment.blocks()[to].doorbell,
-            contact: (&segment.contacts(to)[own / 64], 1 << (own % 64)),
-            has_sent: false,
-        });
-        // The words that travel with a payload.
-        const HEADS_BYTES: usize = 16;
-        let most = match &out {
-            Some(out) => out.fifos[UNSOLICITED].message_bytes() - HEADS_BYTES,
-            None => world.net.as_ref().map_or(0, |net| net.message_bytes().saturating_sub(HEADS_BYTES)),
-        };
-        let eager_bytes = if out.is_some() { limits.eager_bytes } else { limits.net_eager_bytes };
-        let eager_bytes = if pe == world.my_pe() { usize::MAX } else { eager_bytes.min(most) };
+    /// A peer to which no message has been under way. Messages of fewer bytes than `fast_below` take the fast
+    /// path.
+    pub(super) fn new(out: Option<Out>, (eager_bytes, fast_below): (usize, usize), limits: Limits) -> Peer {
         Peer {
             out,
             eager_bytes,
-            fast_below: if world.tally.is_recording() { 0 } else { eager_bytes.saturating_add(1) },
+            fast_below,
             recorded: 0,
             is_readable: limits.single_copy != Some(false),
             waiting: VecDeque::new(),

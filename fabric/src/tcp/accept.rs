@@ -124,7 +124,7 @@ impl Domain {
     /// or is to open one.
     fn admit(&self, one: Incoming) -> io::Result<()> {
         let terms = one.challenged.expect("a proved connection was challenged");
-        let peer = &self.peers[terms.call.from as usize];
+        let peer = self.peer(terms.call.from as usize);
         if let Err(reason) = terms.are_encrypted() {
             self.lost(peer, "connecting", Some(reason));
             return Ok(());

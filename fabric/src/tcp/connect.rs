@@ -46,18 +46,17 @@ impl Domain {
 
     /// The history of a peer to which this process begins to connect, after a reset if there is a reason.
     pub(super) fn no_attempts(&self, peer: &Peer, reset: Option<String>) -> History {
-        let addresses = match self.cards.get() {
-            Some(cards) => cards[peer.process].by_nearness(&self.interfaces),
-            None => Vec::new(),
+        let (addresses, reason) = match self.addresses_of(peer.process) {
+            Ok(addresses) => (addresses, String::new()),
+            Err(reason) => (Vec::new(), reason),
         };
-        let (since, reason) = (Instant::now(), String::new());
-        History { since, count: 0, addresses, reason, reset, is_refused: false }
+        History { since: Instant::now(), count: 0, addresses, reason, reset, is_refused: false }
     }
 
     fn next_attempt(&self, peer: &Peer, mut history: History) -> Link {
         let Some(&address) = history.addresses.get(history.count % history.addresses.len().max(1)) else {
-            history.reason = "it has published no address".to_owned();
-            return Link::Waiting(Instant::now() + ALL_ATTEMPTS, history);
+            // The next look at the deadlines ends the attempts.
+            return Link::Waiting(Instant::now(), history);
         };
         history.count += 1;
         let begun = socket::connect(address, &self.congestion).and_then(|socket| {
@@ -195,7 +194,7 @@ impl Domain {
         if self.n_connecting.load(Ordering::Relaxed) == 0 {
             return;
         }
-        for peer in &self.peers {
+        for peer in self.known_peers() {
             let mut link = peer.link();
             match &*link {
                 Link::Connecting(attempt) if now > attempt.deadline => {

@@ -11,6 +11,8 @@ use super::local_pe::LocalPe;
 use super::peer::{Link, Peer};
 use super::send_queue::{Data, PendingReply, SendQueue, Source};
 use super::socket::{Interest, Poller};
+use crate::contract::Lookup;
+use crate::lazy::LazyTable;
 pub use crate::opening::TcpChoice;
 use crate::secret::Secret;
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -18,6 +20,7 @@ use crate::types::{FabricError, FabricResult, Key, Pe, Token};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -48,9 +51,10 @@ pub(super) struct Domain {
     /// The addresses of this machine and their networks.
     pub(super) interfaces: Vec<Interface>,
     pub(super) local_pes: Box<[LocalPe]>,
-    pub(super) peers: Box<[Peer]>,
-    /// The business cards of all processes.
-    pub(super) cards: OnceLock<Box<[BusinessCard]>>,
+    /// By process. A peer is made at the first contact, by this process or by the peer.
+    pub(super) peers: LazyTable<Peer>,
+    /// The business card of a process, which is looked up when this process connects to it.
+    lookup: OnceLock<Lookup>,
     pub(super) incoming: Mutex<Vec<Incoming>>,
     /// Peers with unsent bytes.
     pub(super) unsent: PeerList,
@@ -207,8 +211,8 @@ impl Domain {
             card,
             interfaces,
             local_pes: local_pes.map_err(failed("opening a doorbell", DESCRIPTORS))?,
-            peers: (0..n_pes.div_ceil(each)).map(Peer::new).collect(),
-            cards: OnceLock::new(),
+            peers: LazyTable::new(n_pes.div_ceil(each)),
+            lookup: OnceLock::new(),
             incoming: Mutex::default(),
             unsent: PeerList::default(),
             gathering: PeerList::default(),
@@ -232,23 +236,35 @@ impl Domain {
         &self.card
     }
 
-    /// Takes the business cards of all processes.
-    pub(super) fn set_cards(&self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
-        if self.cards.get().is_some() {
-            return Ok(());
+    /// Takes the way to look up the business card of a process, by its lowest PE.
+    pub(super) fn set_lookup(&self, lookup: impl FnOnce() -> FabricResult<Lookup>) -> FabricResult<()> {
+        if self.lookup.get().is_none() {
+            // Another PE of this process may have set it first. It is the same.
+            let _ = self.lookup.set(lookup()?);
         }
-        let mut cards = Vec::with_capacity(self.peers.len());
-        for process in 0..self.peers.len() {
-            let pe = process * self.each;
-            let card = BusinessCard::from_bytes(&lookup(pe)?);
-            cards.push(card.ok_or_else(|| FabricError::Foreign {
-                pe: self.process * self.each,
-                what: format!("PE {pe} has published no address that this build understands"),
-            })?);
-        }
-        // Another PE of this process may have set them first. They are the same.
-        let _ = self.cards.set(cards.into());
         Ok(())
+    }
+
+    /// The addresses of a process in the order in which this one is to try them. An error says why there are
+    /// none.
+    pub(super) fn addresses_of(&self, process: usize) -> Result<Vec<SocketAddr>, String> {
+        let pe = process * self.each;
+        let lookup = self.lookup.get().ok_or("this endpoint is not connected")?;
+        let card = BusinessCard::from_bytes(&lookup(pe).map_err(|error| error.to_string())?);
+        let card =
+            card.ok_or_else(|| format!("PE {pe} has published no address that this build understands"))?;
+        Ok(card.by_nearness(&self.interfaces))
+    }
+
+    /// A peer. The process exists, and is another one.
+    #[inline]
+    pub(super) fn peer(&self, process: usize) -> &Peer {
+        self.peers.get_or_make(process, Peer::new)
+    }
+
+    /// The peers that this process has had to do with.
+    pub(super) fn known_peers(&self) -> impl Iterator<Item = &Peer> {
+        self.peers.iter().map(|(_, peer)| peer)
     }
 
     /// The address of `bytes` bytes at an offset of a PE's region. It is null if the PE has closed its

@@ -4,6 +4,7 @@
 use super::completion_queue::CompletionQueue;
 use super::domain::Domain;
 use super::frame::{Header, Kind};
+use super::peer::Peer;
 use crate::contract::Inject;
 use crate::copy;
 use crate::types::{Key, Pe};
@@ -70,7 +71,7 @@ impl Inject for TcpInject {
         let header =
             Header { from, to, bytes: bytes as u32, word: key, offset, ..Header::control(Kind::Put, 0) };
         // SAFETY: the caller has promised that there is such a PE, and so its process.
-        let peer = unsafe { self.domain.peers.get_unchecked(process) };
+        let peer = unsafe { self.domain.peers.get_or_make_unchecked(process, Peer::new) };
         let is_started = self.domain.start_word(peer, header, word, &self.completions);
         if !is_started {
             self.refused = (pe, offset_bytes, word.to_ne_bytes());

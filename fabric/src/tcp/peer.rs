@@ -112,11 +112,6 @@ pub(super) struct Peer {
 }
 
 impl Peer {
-    /// Bytes of the peers of a job of `processes` processes, without what an open connection needs.
-    pub(super) const fn table_bytes(processes: usize) -> usize {
-        processes * size_of::<Peer>()
-    }
-
     pub(super) fn new(process: usize) -> Peer {
         Peer {
             process,

@@ -69,8 +69,10 @@ impl Domain {
         if self.n_hidden.load(Ordering::Relaxed) > 0 {
             frames += self.receive_hidden(sink);
         }
-        if links > 0 {
-            frames += self.receive(&self.peers[self.last_active.load(Ordering::Relaxed)], sink);
+        if links > 0
+            && let Some(peer) = self.peers.get(self.last_active.load(Ordering::Relaxed))
+        {
+            frames += self.receive(peer, sink);
         }
         // Threads that count at the same time may lose a round, which does no harm.
         let round = self.rounds.load(Ordering::Relaxed).wrapping_add(1);
@@ -90,7 +92,7 @@ impl Domain {
         for &tag in self.poller.ready(&mut room) {
             match Tag::of(tag) {
                 Tag::Peer(process) => {
-                    let peer = &self.peers[process];
+                    let peer = self.peer(process);
                     if peer.socket().is_none() {
                         self.advance(peer);
                         continue;
@@ -118,7 +120,7 @@ impl Domain {
     #[cold]
     fn receive_hidden(&self, sink: &mut Sink<'_, '_>) -> usize {
         let mut frames = 0;
-        for peer in self.peers.iter().filter(|peer| peer.has_hidden_work.load(Ordering::Relaxed)) {
+        for peer in self.known_peers().filter(|peer| peer.has_hidden_work.load(Ordering::Relaxed)) {
             frames += self.receive(peer, sink);
             if peer.socket().is_none()
                 && let Some(_receiver) = peer.try_receiver()
@@ -223,7 +225,7 @@ impl Domain {
     #[inline(never)]
     pub(super) fn end_gathering(&self) {
         for process in self.gathering.take() {
-            let mut queue = self.peers[process].send_queue();
+            let mut queue = self.peer(process).send_queue();
             queue.is_gathering = false;
             if queue.has_unsent() && !queue.is_listed {
                 queue.is_listed = true;
@@ -236,7 +238,7 @@ impl Domain {
     #[inline(never)]
     fn flush_listed(&self) {
         for process in self.unsent.take() {
-            let peer = &self.peers[process];
+            let peer = self.peer(process);
             let mut queue = peer.send_queue();
             let flushed = queue.flush();
             queue.is_listed = matches!(flushed, Ok(false));
@@ -274,7 +276,7 @@ impl Domain {
     /// Sends the acknowledgements that no other frame has carried.
     pub(super) fn acknowledge(&self) {
         for process in self.owing_acks.take() {
-            let peer = &self.peers[process];
+            let peer = self.peer(process);
             // SYNC POINT owing_acks: acquires the count of the thread that has found the peer in the list.
             // One access does both: a store could become visible after the load of the count.
             peer.is_ack_listed.swap(false, Ordering::AcqRel);
@@ -286,7 +288,7 @@ impl Domain {
 
     /// Whether there is work that no descriptor announces.
     pub(super) fn needs_progress(&self) -> bool {
-        let is_watched = |process: usize| self.peers[process].send_queue().watches_room;
+        let is_watched = |process: usize| self.peer(process).send_queue().watches_room;
         self.n_connecting.load(Ordering::Relaxed) + self.n_hidden.load(Ordering::Relaxed) > 0
             || !self.unsent.all(is_watched)
     }
@@ -343,7 +345,7 @@ impl Domain {
     /// resets a connection that is closed with unread bytes, and drops the bytes under way.
     fn say_goodbye(&self) {
         let deadline = Instant::now() + LINGER;
-        let peers: Vec<_> = self.peers.iter().filter(|peer| peer.socket().is_some()).collect();
+        let peers: Vec<_> = self.known_peers().filter(|peer| peer.socket().is_some()).collect();
         for peer in &peers {
             self.send_control(peer, Kind::Bye);
         }
@@ -360,7 +362,7 @@ impl Domain {
     /// Stops using the memory of an endpoint that closes: its operations under way, and, if it is the
     /// endpoint of PE `slot`, the regions of the PE, which are not registered any more.
     pub(super) fn detach(&self, completions: &Arc<CompletionQueue>, slot: Option<usize>) {
-        for peer in &self.peers {
+        for peer in self.known_peers() {
             // A thread that writes to memory, or sends from it, has one of these locks.
             let mut receiver = peer.receiver();
             let mut queue = peer.send_queue();

@@ -7,17 +7,19 @@ use super::frame::{Header, Kind};
 use super::inject::TcpInject;
 use super::peer::Peer;
 use super::progress::Sink;
-use super::send_queue::{Data, PendingReply, Source};
+use super::receiver::BUFFER_BYTES;
+use super::send_queue::{BATCH_BYTES, Data, PendingReply, Source};
 use crate::amo::{Atomic, AtomicKind, write_word};
-use crate::contract::Provider;
+use crate::contract::{Lookup, Provider};
 use crate::copy;
+use crate::lazy::{LazyTable, Reserved};
 use crate::opening::Opening;
 use crate::operation::{Amo, Completion, Get, Put, Signal};
 use crate::secret::Secret;
 use crate::types::{
     Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, WaitDescriptor,
 };
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,13 +42,46 @@ pub struct Tcp {
     pub(super) completions: Arc<CompletionQueue>,
     has_reported: Cell<bool>,
     /// The processes to which unreported puts were started since the last flush.
-    unreported: Box<[Cell<bool>]>,
+    unreported: Unreported,
+}
+
+/// Processes without duplicates.
+struct Unreported {
+    is_listed: Reserved<Cell<bool>>,
+    list: RefCell<Vec<usize>>,
+}
+
+impl Unreported {
+    fn new(processes: usize) -> Unreported {
+        Unreported { is_listed: Reserved::new(processes), list: RefCell::default() }
+    }
+
+    #[inline]
+    fn note(&self, process: usize) {
+        if !self.is_listed[process].replace(true) {
+            self.list.borrow_mut().push(process);
+        }
+    }
+
+    /// Takes all of them.
+    fn take(&self) -> Vec<usize> {
+        let list = self.list.take();
+        list.iter().for_each(|&process| self.is_listed[process].set(false));
+        list
+    }
 }
 
 impl Tcp {
-    /// Bytes of the table of peers in each process of a job, without what open connections need.
-    pub const fn table_bytes(processes: usize) -> usize {
-        Peer::table_bytes(processes)
+    /// Bytes that a process of a job reserves for the tables of its peers. Pages come when they are first
+    /// written, at the contact with a peer.
+    pub const fn reserved_bytes(processes: usize) -> usize {
+        LazyTable::<Peer>::reserved_bytes(processes) + processes * size_of::<Cell<bool>>()
+    }
+
+    /// Bytes of a peer with an open connection, over which data have come in both directions. Data that wait
+    /// to be sent come on top.
+    pub const fn contact_bytes() -> usize {
+        LazyTable::<Peer>::entry_bytes() + BUFFER_BYTES + BATCH_BYTES
     }
 
     /// Opens an endpoint for each PE of a process.
@@ -78,7 +113,7 @@ impl Tcp {
 
     fn new(me: Pe, slot: usize, receives: bool, domain: &Arc<Domain>) -> Tcp {
         let (domain, completions) = (Arc::clone(domain), Arc::default());
-        let unreported = vec![Cell::new(false); domain.peers.len()].into();
+        let unreported = Unreported::new(domain.peers.len());
         Tcp { me, slot, receives, domain, completions, has_reported: Cell::new(false), unreported }
     }
 
@@ -86,7 +121,7 @@ impl Tcp {
     #[inline]
     pub(super) fn peer(&self, pe: Pe) -> (Option<&Peer>, u16) {
         let (process, slot) = self.domain.process_of(pe);
-        ((process != self.domain.process).then(|| &self.domain.peers[process]), slot)
+        ((process != self.domain.process).then(|| self.domain.peer(process)), slot)
     }
 
     pub(super) fn header(&self, kind: Kind, to: u16, bytes: usize, remote: Remote) -> Header {
@@ -141,7 +176,7 @@ impl Tcp {
         let token = completion.token();
         let starts = match completion {
             Completion::Unreported => {
-                self.unreported[peer.process].set(true);
+                self.unreported.note(peer.process);
                 Starts::Unreported
             }
             _ => Starts::Put(token),
@@ -206,7 +241,15 @@ impl Provider for Tcp {
     }
 
     fn connect(&mut self, lookup: &mut dyn FnMut(Pe) -> FabricResult<Vec<u8>>) -> FabricResult<()> {
-        self.domain.set_cards(lookup)
+        let (n, each) = (self.domain.peers.len(), self.domain.each);
+        self.domain.set_lookup(|| {
+            let cards: Vec<_> = (0..n).map(|process| lookup(process * each)).collect::<FabricResult<_>>()?;
+            Ok(Arc::new(move |pe| Ok(cards[pe / each].clone())))
+        })
+    }
+
+    fn connect_later(&mut self, lookup: &Lookup) -> FabricResult<()> {
+        self.domain.set_lookup(|| Ok(Arc::clone(lookup)))
     }
 
     fn register(&mut self, key: Key, start: NonNull<u8>, bytes: usize) -> FabricResult<()> {
@@ -228,6 +271,10 @@ impl Provider for Tcp {
         Ok(Tcp::new(self.me, self.slot, false, &self.domain))
     }
 
+    fn contacts(&self) -> Option<usize> {
+        Some(self.domain.peers.made())
+    }
+
     fn executes(&self, _kind: AtomicKind) -> bool {
         true
     }
@@ -247,8 +294,8 @@ impl Provider for Tcp {
     }
 
     fn flush(&self) -> u64 {
-        let targets = self.domain.peers.iter().filter(|peer| self.unreported[peer.process].replace(false));
-        targets.filter(|peer| self.domain.flush(peer, &self.completions)).count() as u64
+        let flush = |process| self.domain.flush(self.domain.peer(process), &self.completions);
+        self.unreported.take().into_iter().filter(|&process| flush(process)).count() as u64
     }
 
     unsafe fn get(&self, get: Get) -> Status {

@@ -13,7 +13,7 @@ use std::io;
 use std::os::fd::RawFd;
 
 /// The length of the buffer.
-const BUFFER_BYTES: usize = 128 << 10;
+pub(super) const BUFFER_BYTES: usize = 128 << 10;
 /// Data that lack at least this number of bytes are received into the target.
 const DIRECT_BYTES: usize = 4 << 10;
 /// While long data arrive, the buffer receives at most this number of bytes behind them: room for the next

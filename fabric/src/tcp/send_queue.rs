@@ -23,7 +23,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 /// A batch of this length is sent at once.
-const BATCH_BYTES: usize = 16 << 10;
+pub(super) const BATCH_BYTES: usize = 16 << 10;
 /// The longest data that are copied into a batch.
 pub(super) const GATHERED_BYTES: usize = 4 << 10;
 /// Limits of a full queue: bytes and pieces to be sent, and operations that are not complete.

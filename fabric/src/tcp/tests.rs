@@ -21,6 +21,7 @@ use std::os::unix::net::UnixStream;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+mod contacts;
 #[cfg(feature = "encrypt")]
 mod encrypted;
 #[cfg(feature = "encrypt")]
@@ -375,7 +376,7 @@ fn an_endpoint_that_is_closed_leaves_its_buffers_alone() {
         // More than the connection takes.
         let _ = (0..400).take_while(|_| pes[0].put(put()) == Status::Pending).count();
     }
-    let has_unsent = |pe: &Tcp| pe.domain.peers[1].send_queue().has_unsent();
+    let has_unsent = |pe: &Tcp| pe.domain.peer(1).send_queue().has_unsent();
     assert!(has_unsent(&job.endpoints[0]), "the connection has taken all");
     drop(job.endpoints.remove(0));
     source.fill(GUARD);
@@ -399,7 +400,7 @@ fn a_get_that_is_half_received_is_dropped_with_its_endpoint() {
     assert_eq!(unsafe { job.endpoints[0].get(get(2, &mut target)) }, Status::Pending);
     let half = vec![1; REGION_BYTES / 2];
     member.write_all(&[&header(Kind::Reply, REGION_BYTES as u32).to_bytes()[..], &half].concat()).unwrap();
-    let is_direct = |job: &Job| job.endpoints[0].domain.peers[1].receiver().direct().is_some();
+    let is_direct = |job: &Job| job.endpoints[0].domain.peer(1).receiver().direct().is_some();
     job.until("the first half", || is_direct(&job));
     drop(job.endpoints.remove(0));
     target.fill(GUARD);
@@ -455,7 +456,7 @@ fn a_signalled_put_that_is_half_received_is_dropped_with_its_target() {
     let header_of_put = Header { code, ..header(Kind::PutSignal, REGION_BYTES as u32) };
     let operands: Vec<u8> = [KEY, 0, 1].into_iter().flat_map(u64::to_ne_bytes).collect();
     member.write_all(&[&header_of_put.to_bytes()[..], &operands, &half].concat()).unwrap();
-    let is_direct = |job: &Job| job.endpoints[0].domain.peers[1].receiver().direct().is_some();
+    let is_direct = |job: &Job| job.endpoints[0].domain.peer(1).receiver().direct().is_some();
     job.until("the first half", || is_direct(&job));
     drop(job.endpoints.remove(0));
     job.memory[0].fill(GUARD);
@@ -495,7 +496,7 @@ fn messages_that_waited_for_an_inbox_are_delivered_although_nothing_more_arrives
     let domain = &pes[0].domain;
     // PE 2 sends to PE 1, which does not look, until its inbox is full.
     let mut sent = 0_u64;
-    let waits = || domain.peers[1].receiver().has_bytes();
+    let waits = || domain.peer(1).receiver().has_bytes();
     let poll_all_but_pe_1 = || {
         for pe in [0, 2, 4] {
             pes[pe].progress(&mut |_| ()).unwrap();
@@ -510,7 +511,7 @@ fn messages_that_waited_for_an_inbox_are_delivered_although_nothing_more_arrives
         poll_all_but_pe_1();
     }
     // All of it has left the connection. Then another process is the last one that has sent.
-    let is_sent = || !pes[2].domain.peers[0].send_queue().has_unsent();
+    let is_sent = || !pes[2].domain.peer(0).send_queue().has_unsent();
     while !is_sent() {
         assert!(Instant::now() < until, "waited in vain for the messages to leave");
         poll_all_but_pe_1();
@@ -546,7 +547,7 @@ fn messages_are_gathered_while_more_follow() {
     let job = Job::open(2);
     job.put(0, 1, 1);
     let pe = &job.endpoints[0];
-    let waits = || pe.domain.peers[1].send_queue().has_unsent();
+    let waits = || pe.domain.peer(1).send_queue().has_unsent();
     let send = || assert_eq!(pe.send(1, 0, &[7; 100]), Status::Done);
     let poll = || {
         pe.progress(&mut |_| ()).unwrap();
@@ -634,7 +635,7 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
 /// Executes the frames that a receiver cuts these bytes into, up to the first bytes that are not a frame.
 fn execute_all(job: &Job, bytes: &[u8]) -> usize {
     let (domain, mut frames) = (&job.endpoints[0].domain, 0);
-    let (peer, mut receiver) = (&domain.peers[1], Receiver::default());
+    let (peer, mut receiver) = (domain.peer(1), Receiver::default());
     let (mut theirs, ours) = UnixStream::pair().unwrap();
     theirs.write_all(bytes).unwrap();
     theirs.shutdown(std::net::Shutdown::Write).unwrap();

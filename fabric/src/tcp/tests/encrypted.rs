@@ -201,7 +201,7 @@ fn a_long_put_stops_before_the_altered_record() {
 
 /// Runs attempts to connect until two have failed, and the time of all attempts is over.
 fn give_up(job: &Job) -> String {
-    let peer = &job.endpoints[0].domain.peers[1];
+    let peer = job.endpoints[0].domain.peer(1);
     job.until("two attempts that fail", || match &*peer.link() {
         Link::Waiting(_, history) | Link::Connecting(Attempt { history, .. }) => history.count > 2,
         _ => false,
@@ -332,7 +332,7 @@ fn bytes_that_are_decrypted_and_not_executed_keep_the_process_awake() {
     let job = Job::of(endpoints, &cards, secret);
     let mut member = Member::of(&job);
     let (pe_0, domain) = (&job.endpoints[0], &job.endpoints[0].domain);
-    let executed = || domain.peers[1].acks_to_send() as usize;
+    let executed = || domain.peer(1).acks_to_send() as usize;
     let mut put = |i: usize| {
         let header = Header { offset: (i * BYTES) as u64, ..header(Kind::Put, BYTES as u32) };
         member.record(&[&header.to_bytes()[..], &[i as u8 + 1; BYTES]].concat())

@@ -5,7 +5,7 @@ use crate::sync::Ordering;
 
 /// The socket of PE `from` to PE `to`.
 fn socket(job: &Job, from: usize, to: usize) -> Option<i32> {
-    job.endpoints[from].domain.peers[to].socket()
+    job.endpoints[from].domain.peer(to).socket()
 }
 
 /// Resets the connection of PE `from` to PE `to`, like a firewall that has forgotten it. Bytes that PE `from`
@@ -73,7 +73,7 @@ fn what_waits_for_the_connection_arrives_after_a_reset() {
     let until = Instant::now() + Duration::from_secs(20);
     while !has_arrived() {
         assert!(Instant::now() < until, "waited in vain for the put");
-        job.endpoints[1].domain.receive(&job.endpoints[1].domain.peers[0], &mut Sink::to_inboxes());
+        job.endpoints[1].domain.receive(job.endpoints[1].domain.peer(0), &mut Sink::to_inboxes());
     }
     reset(&job, 1, 0);
     job.until("the acknowledgement", || job.endpoints[0].completions().puts == 2);
