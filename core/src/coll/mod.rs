@@ -23,6 +23,7 @@ pub mod direct;
 pub mod engine;
 mod exchange;
 pub mod hierarchy;
+pub mod online;
 pub mod operand;
 pub mod plans;
 mod pool;
