@@ -14,6 +14,7 @@ mod dice;
 mod distributed;
 mod events;
 mod lock;
+mod online;
 mod procedures;
 mod semaphore;
 mod shared_array;

@@ -10,7 +10,6 @@ use crate::base::error::Result;
 use crate::coll::engine::{Operands, Progress};
 use crate::coll::reduction::{Combiner, ReduceOp};
 use crate::coll::schedule::{Builder, MAILBOX_BYTES, Place, Rank, Schedule};
-use crate::coll::shape::{Operation, Shape};
 use crate::coll::symmetric_region::Bases;
 use crate::coll::sync_memory::Plan;
 use crate::coll::team::TeamCore;
@@ -32,11 +31,6 @@ pub struct ByEngine<'a> {
 pub struct Asked {
     progress: Arc<Progress>,
     scratch: (usize, usize),
-}
-
-/// The shape of the all-reduce.
-fn shape(rank: Rank, n: usize) -> Shape {
-    Shape::new(Operation::AllReduce, rank, n, size_of::<Words>() / 8, 8)
 }
 
 /// The schedule of a rank: up a binomial tree to rank 0, and down again, from mailbox to mailbox. The slot of
@@ -115,7 +109,12 @@ mod tests {
     use super::*;
     use crate::coll::check::{CheckOptions, check_schedules};
     use crate::coll::schedule::{Remote, Step};
+    use crate::coll::shape::{Operation, Shape};
     use crate::coll::table::Fold;
+
+    fn shape(rank: Rank, n: usize) -> Shape {
+        Shape::new(Operation::AllReduce, rank, n, size_of::<Words>() / 8, 8)
+    }
 
     #[test]
     fn the_sums_come_to_all_ranks() {

@@ -65,10 +65,9 @@ impl TeamCore {
         }
     }
 
-    /// The forms of the class of a call, and which one was found to be the best; for measurements and tests.
-    pub fn online_outcome(&self, call: &Call<'_>) -> Option<(Vec<Form>, usize)> {
-        let laws = call.combiner.as_ref().map(Combiner::laws);
-        self.tuner().classes.outcome(&Class::of(call.operation, call.count * call.element_bytes, laws)?)
+    /// The classes of calls.
+    pub fn online_classes(&self) -> &Classes<Asked> {
+        &self.tuner().classes
     }
 
     fn tuner(&self) -> &TeamTuner {

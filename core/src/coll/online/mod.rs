@@ -121,6 +121,8 @@ struct Tried<A> {
     forms: Vec<Form>,
     trial: Trial,
     asked: Option<A>,
+    /// The form that calls take in place of the best one, for measurements.
+    in_place: Option<usize>,
 }
 
 /// The form of a call, and the number of its class if it is part of a trial.
@@ -149,12 +151,12 @@ impl<A> Classes<A> {
         let number = classes.iter().position(|tried| tried.class == *class).unwrap_or_else(|| {
             let (forms, known) = forms();
             let trial = Trial::new(forms.len(), known);
-            classes.push(Tried { class: *class, forms, trial, asked: None });
+            classes.push(Tried { class: *class, forms, trial, asked: None, in_place: None });
             classes.len() - 1
         });
         let tried = &mut classes[number];
         if let Some(outcome) = tried.trial.outcome() {
-            return Next { form: tried.forms[outcome], trial: None };
+            return Next { form: tried.forms[tried.in_place.unwrap_or(outcome)], trial: None };
         }
         tried.prepare(speaker);
         Next { form: tried.forms[tried.trial.turn().candidate], trial: Some(number) }
@@ -171,6 +173,14 @@ impl<A> Classes<A> {
         let classes = locked(&self.0);
         let tried = classes.iter().find(|tried| tried.class == *class)?;
         Some((tried.forms.clone(), tried.trial.outcome()?))
+    }
+
+    /// Lets the calls of a class whose trial is over take the form of this number from now on, or the best
+    /// one again, for measurements. All members do it between the same calls.
+    pub fn take(&self, class: &Class, number: Option<usize>) {
+        if let Some(tried) = locked(&self.0).iter_mut().find(|tried| tried.class == *class) {
+            tried.in_place = number.filter(|number| *number < tried.forms.len());
+        }
     }
 }
 
