@@ -4,7 +4,7 @@
 //! Invariant: the schedule has no step that writes or reads memory of another member but its mailboxes, so
 //! source and target are scratch memory of this member alone.
 
-use super::trial::{Trial, Words};
+use super::trial::{NO_WORDS, Trial, Words};
 use super::{Class, Form, Speaker};
 use crate::base::error::Result;
 use crate::coll::engine::{Operands, Progress};
@@ -17,6 +17,8 @@ use crate::coll::teams::Teams;
 use pelago_fabric::copy;
 use pelago_schedule::tree::k_nomial;
 use std::sync::Arc;
+
+const _: () = assert!(size_of::<Words>() <= MAILBOX_BYTES);
 
 /// The name of the all-reduce in messages.
 const NAME: &str = "all_reduce of the online tuner";
@@ -36,24 +38,24 @@ pub struct Asked {
 /// The schedule of a rank: up a binomial tree to rank 0, and down again, from mailbox to mailbox. The slot of
 /// a message has the number of its sender; that of the parent's is the number of ranks.
 fn schedule(rank: Rank, n: usize) -> Schedule {
-    let (bytes, sum, links) = (size_of::<Words>(), Place::target(0), k_nomial(rank, n, 2));
+    let (bytes, own, links) = (size_of::<Words>(), Place::target(0), k_nomial(rank, n, 2));
     let mut builder = Builder::new(MAILBOX_BYTES);
-    builder.copy(Place::source(0), sum, bytes);
+    builder.copy(Place::source(0), own, bytes);
     for &child in links.children.iter().rev() {
         builder.wait(child, child);
-        builder.reduce(sum, Place::mailbox(child), sum, bytes);
+        builder.reduce(own, Place::mailbox(child), own, bytes);
     }
     if let Some(parent) = links.parent {
-        builder.send(parent, sum, bytes, rank);
+        builder.send(parent, own, bytes, rank);
         builder.wait(parent, n);
-        builder.copy(Place::mailbox(n), sum, bytes);
+        builder.copy(Place::mailbox(n), own, bytes);
     }
-    links.children.iter().for_each(|&child| builder.send(child, sum, bytes, n));
+    links.children.iter().for_each(|&child| builder.send(child, own, bytes, n));
     builder.finish()
 }
 
 impl ByEngine<'_> {
-    /// Where the words of this member lie that it gives, and the sums.
+    /// Where the words of this member lie that it gives, and those of all.
     fn places(&self, (offset, _): (usize, usize)) -> (*mut u8, *mut u8) {
         let start = self.world.memory.heap(self.world.my_pe()).wrapping_add(offset);
         (start, start.wrapping_add(size_of::<Words>()))
@@ -74,7 +76,7 @@ impl ByEngine<'_> {
             target,
             target_bytes: bytes,
             target_bases: Bases::Same(0),
-            combiner: Combiner::of::<u64>(ReduceOp::Sum),
+            combiner: Combiner::of::<u64>(ReduceOp::Max),
         };
         // SAFETY: both places have as many bytes as the schedule needs. No other member accesses them.
         let progress = unsafe { world.start_collective(team, NAME, &plan, operands, [None, None])? };
@@ -91,11 +93,11 @@ impl Speaker for ByEngine<'_> {
 
     fn take(&self, asked: Asked) -> Words {
         self.world.await_collective(NAME, &asked.progress);
-        let mut sums = Words::default();
-        // SAFETY: the sums lie there since the all-reduce is over.
-        unsafe { copy::copy(sums.as_mut_ptr().cast(), self.places(asked.scratch).1, size_of::<Words>()) };
+        let mut most = NO_WORDS;
+        // SAFETY: the words lie there since the all-reduce is over.
+        unsafe { copy::copy(most.as_mut_ptr().cast(), self.places(asked.scratch).1, size_of::<Words>()) };
         self.world.give_scratch(self.team, Some(asked.scratch));
-        sums
+        most
     }
 
     fn settle(&self, class: &Class, forms: &[Form], trial: &Trial) {
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sums_come_to_all_ranks() {
+    fn the_words_come_to_all_ranks() {
         for n in 1..35 {
             let schedules: Vec<_> = (0..n).map(|rank| schedule(rank, n)).collect();
             let report =

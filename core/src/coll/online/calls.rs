@@ -131,9 +131,8 @@ impl Teams {
         let ranking = trial.ranking();
         if rank == 0 && !ranking.is_empty() {
             let n = groups.ranks_len();
-            let us = |(number, ns): &(usize, u64)| {
-                format!("{} {:.1} us", forms[*number], *ns as f64 / n as f64 / 1000.0)
-            };
+            let us =
+                |(number, ns): &(usize, u64)| format!("{} {:.1} us", forms[*number], *ns as f64 / 1000.0);
             let others: Vec<_> = ranking.iter().skip(1).map(us).collect();
             log::info!(
                 target: "coll",

@@ -105,7 +105,7 @@ impl std::fmt::Display for Form {
 pub trait Speaker {
     /// An all-reduce under way.
     type Asked;
-    /// Starts an all-reduce, without waiting for anybody: the sums of the members' words.
+    /// Starts an all-reduce, without waiting for anybody: the largest of the members' words, each by itself.
     fn ask(&self, words: &Words) -> Self::Asked;
     /// Its outcome.
     fn take(&self, asked: Self::Asked) -> Words;
