@@ -8,7 +8,7 @@
 //!
 //! ```console
 //! $ cargo build --release -p pelago-cli -p pelago-tests --example online --bin pelago
-//! $ target/release/pelago run -n 4 --env PELAGO_ROUTE=net target/release/examples/online broadcast,reduce 8,65536
+//! $ target/release/pelago run -n 4 --env PELAGO_ROUTE=net target/release/examples/online reduce 8,65536
 //! ```
 
 use pelago::binding::init_with;
@@ -69,7 +69,7 @@ impl Bench<'_> {
         .unwrap();
     }
 
-    /// The time of so many calls at the slowest PE, in nanoseconds, which all PEs know.
+    /// The time of `calls` calls at the slowest PE, in nanoseconds, which all PEs know.
     fn block_ns(&self, team: &Team<'_>, cell: Cell, calls: usize) -> f64 {
         self.world.barrier();
         let begun = Instant::now();
@@ -173,7 +173,7 @@ fn main() -> pelago::Result<()> {
         let mut costs: Vec<_> = found.iter().map(|(_, cost)| *cost).collect();
         costs.sort_by(f64::total_cmp);
         println!(
-            "{good} of {} cells are good; a trial costs {cost:.2} % of 10,000 calls on average, median {:.2} %",
+            "{good} of {} cells are good; a trial costs {cost:.2} % of 10,000 calls, median {:.2} %",
             found.len(),
             costs[costs.len() / 2]
         );

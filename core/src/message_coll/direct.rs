@@ -130,6 +130,12 @@ fn shown_bytes(call: &MessageCall, n: usize) -> Option<usize> {
     }
 }
 
+/// Whether an operation among `n` members is done over their team, if they have one.
+#[inline]
+pub(super) fn is_small(call: &MessageCall, n: usize) -> bool {
+    shown_bytes(call, n).is_some_and(|bytes| bytes <= PAGE_BYTES)
+}
+
 /// Does an operation over the team of the group, if it is a small one; whether it was done.
 ///
 /// # Safety
@@ -143,7 +149,7 @@ pub(super) unsafe fn try_direct(
     call: &MessageCall,
     memory: &Memory,
 ) -> bool {
-    if shown_bytes(call, group.len()).is_none_or(|bytes| bytes > PAGE_BYTES) {
+    if !is_small(call, group.len()) {
         return false;
     }
     let Some(team) = group.direct_team(world, all) else { return false };

@@ -4,9 +4,10 @@
 //! A trial has rounds. In a round the candidates take turns, each with some blocks of calls one after the
 //! other. An operation that lets members run ahead leaves them waiting for each other in the next calls, so
 //! the last call of each block is one by the best candidate so far: what a candidate has left undone counts
-//! to its own block, and each block begins after a call of the same kind. After the round the members start an all-reduce of what they have found, and take its outcome some calls later:
-//! by then it has ended, unless a member has run far ahead. Slow candidates drop out, and the others have
-//! more blocks in the next round, so that those that are tried most cost least.
+//! to its own block, and each block begins after a call of the same kind. After the round the members start
+//! an all-reduce of the times of their blocks, and take its outcome some calls later: by then it has ended,
+//! unless a member has run far ahead. Slow candidates drop out, and the others have more blocks in the next
+//! round, so that those that are tried most cost least.
 //!
 //! Invariant: which candidate a call takes follows from the number of the call and from agreed values alone.
 //! So all members take the same one, without a word.
