@@ -10,7 +10,7 @@ use crate::shape::Shape;
 use std::collections::HashMap;
 
 /// The most ranks that schedules are written and walked for.
-pub const RANKS_MAX: usize = 64;
+pub const RANKS_MAX: usize = 32;
 
 /// Nanoseconds: of a step that starts a message, or that takes one from its slot.
 const STEP_NS: f64 = 300.0;

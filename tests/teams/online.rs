@@ -13,7 +13,7 @@ const ON: (&str, &str) = ("PELAGO_COLL_ONLINE", "on");
 const NO_FILE: (&str, &str) = ("PELAGO_COLL_ONLINE_FOLDER", "off");
 const SCHEDULES: (&str, &str) = ("PELAGO_COLL_FORM", "schedule");
 /// Calls after which every trial is over.
-const CALLS: usize = 1600;
+const CALLS: usize = 2200;
 
 const INTEGERS: Option<Laws> = Some(Laws { is_associative: true, is_commutative: true });
 const FLOATS: Option<Laws> = Some(Laws { is_associative: false, is_commutative: true });

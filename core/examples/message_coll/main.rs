@@ -138,7 +138,7 @@ fn each_way(core: &Core, group: &Arc<MessageGroup>, operation: Operation, root: 
 fn again(core: &Core, group: &Arc<MessageGroup>) {
     let place = (group.me, group.len());
     let operations = Operation::ALL.into_iter().filter(|operation| *operation != Operation::Barrier);
-    for (count, calls) in [(2, 200), (300, 1100), (5000, 60)] {
+    for (count, calls) in [(2, 150), (300, 1900), (5000, 60)] {
         for operation in operations.clone() {
             // Sums are tried in every order, functions in one.
             let op = if operation == Operation::AllReduce { Op::Sum } else { Op::Compose };
