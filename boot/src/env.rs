@@ -15,6 +15,8 @@ use crate::logging::LogFilter;
 mod parse;
 mod secure;
 
+pub use secure::is_secure;
+
 /// The prefix of every variable of the runtime.
 const PREFIX: &str = "PELAGO_";
 
@@ -84,6 +86,28 @@ pub enum CollFormKind {
     Auto,
     /// Schedules everywhere.
     Schedule,
+}
+
+/// Whether a job tunes its collective operations itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollOnlineKind {
+    /// It does not.
+    Off,
+    /// Among algorithms with the same result, bit for bit.
+    On,
+    /// Also among algorithms that combine elements in other orders.
+    AnyOrder,
+}
+
+/// The folder in which a job keeps what it has found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeepFolder {
+    /// The user's folder for such data.
+    Auto,
+    /// Nothing is kept.
+    Off,
+    /// This one.
+    Path(String),
 }
 
 /// The party that sets a variable.
@@ -273,6 +297,14 @@ settings! {
     coll_tuning: Option<String> = parse::text, "PELAGO_COLL_TUNING", "", User,
         accepts "the path of a file that `pelago tune` has written",
         help "tuning file: the best algorithms by operation, bytes and PEs";
+    coll_online: CollOnlineKind = parse::coll_online, "PELAGO_COLL_ONLINE", "off", User,
+        accepts "off, on or any-order",
+        help "the first blocking collectives of a team try algorithms, and the fastest is kept; any-order: \
+              also those that combine floats in other orders, so that calls may differ in the last bits";
+    coll_online_folder: KeepFolder = parse::keep_folder, "PELAGO_COLL_ONLINE_FOLDER", "auto", User,
+        accepts "auto, off, or the path of a folder",
+        help "where PELAGO_COLL_ONLINE keeps what it has found for the next job; auto: pelago in \
+              XDG_CACHE_HOME, or in ~/.cache; off: nowhere";
     deterministic: bool = parse::switch, "PELAGO_DETERMINISTIC", "off", User,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "combine elements in the order of PEs, so that results depend on no algorithm";
@@ -347,7 +379,7 @@ impl Settings {
     pub fn from_env() -> Result<Self, SettingError> {
         let names: Vec<_> =
             std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
-        secure::refuse_files(secure::is_secure(), names.iter().map(String::as_str))?;
+        secure::refuse_files(is_secure(), names.iter().map(String::as_str))?;
         Self::from_os_pairs(std::env::vars_os())
     }
 

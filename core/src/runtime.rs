@@ -344,6 +344,7 @@ impl Core {
         }
         self.quiet_all();
         self.quiet();
+        self.keep_online();
         self.leave();
         self.service.stop();
         if self.missed_by().is_some() {

@@ -16,7 +16,13 @@ fn example() -> PathBuf {
 
 /// Runs the example on `n` PEs with these variables.
 fn passes(n: usize, variables: &[(&str, &str)]) {
-    let mut spec = JobSpec::new(n, example());
+    passes_with(n, variables, &[]);
+}
+
+/// The same with arguments. Returns the output.
+fn passes_with(n: usize, variables: &[(&str, &str)], args: &[&str]) -> String {
+    let args = args.iter().map(Into::into).collect();
+    let mut spec = JobSpec { args, ..JobSpec::new(n, example()) };
     spec.env = variables.iter().map(|&(name, value)| (name.into(), value.into())).collect();
     spec.timeout = Some(Duration::from_secs(300));
     spec.capture = true;
@@ -28,6 +34,7 @@ fn passes(n: usize, variables: &[(&str, &str)]) {
     for pe in 0..n {
         assert!(output.contains(&format!("PE {pe} of {n}: passed")), "{n} PEs, {variables:?}: {output}");
     }
+    output
 }
 
 /// Settings that have every algorithm of every operation once: the first algorithms, the second ones, and so
@@ -63,6 +70,23 @@ fn in_two_levels_on_several_nodes() {
         passes(n, &[("PELAGO_SIM_NODES", nodes), ("PELAGO_FABRIC", "tcp"), ("PELAGO_CHECK", "on")]);
     }
     passes(3, &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "tcp")]);
+}
+
+#[test]
+fn results_are_right_while_forms_are_tried() {
+    let online =
+        [("PELAGO_COLL_ONLINE", "on"), ("PELAGO_COLL_ONLINE_FOLDER", "off"), ("PELAGO_LOG", "coll=info")];
+    for (n, more) in [
+        (3, &[][..]),
+        (2, &[("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "tcp")]),
+        (4, &[("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "tcp")]),
+        (3, &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "tcp")]),
+    ] {
+        let output = passes_with(n, &[&online[..], more].concat(), &["again"]);
+        let settled = |what: &str| output.contains(&format!("{what} B on {n} PEs: "));
+        assert!(settled("all_reduce of up to 4096") || settled("all_reduce of up to 8192"), "{n}: {output}");
+        assert!(settled("broadcast of up to 4096") || settled("broadcast of up to 8192"), "{n}: {output}");
+    }
 }
 
 #[test]

@@ -73,14 +73,18 @@
 //! | [`table`] | all algorithms |
 //! | [`tuning`] | the tuning file: the algorithms that were measured to be best |
 //! | [`select`] | the choice of an algorithm |
+//! | [`candidates`] | the algorithms that may take its place, for measurements |
+//! | [`estimate`] | how long they take, roughly |
 //! | [`check`] | the checker |
 //! | [`draw`] | pictures |
 
 #![forbid(unsafe_code)]
 
+pub mod candidates;
 pub mod check;
 pub mod combine;
 pub mod draw;
+pub mod estimate;
 pub mod nodes;
 pub mod schedule;
 pub mod select;

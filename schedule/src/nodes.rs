@@ -100,6 +100,12 @@ impl Groups {
         self.starts.len() - 1
     }
 
+    /// The number of ranks in all groups.
+    #[inline]
+    pub fn ranks_len(&self) -> usize {
+        self.ranks.len()
+    }
+
     /// The group of a rank.
     #[inline]
     pub fn group(&self, rank: Rank) -> usize {

@@ -4,7 +4,10 @@
 
 use std::time::Duration;
 
-use super::{BarrierKind, CollFormKind, FabricKind, MemorySize, RouteKind, SyncMemoryKind, TABLE};
+use super::{
+    BarrierKind, CollFormKind, CollOnlineKind, FabricKind, KeepFolder, MemorySize, RouteKind, SyncMemoryKind,
+    TABLE,
+};
 
 /// The maximum number of PEs of a process.
 const PES_MAX: usize = 4096;
@@ -132,6 +135,24 @@ pub(super) fn coll_form(text: &str) -> Option<CollFormKind> {
     }
 }
 
+pub(super) fn coll_online(text: &str) -> Option<CollOnlineKind> {
+    match (text.to_ascii_lowercase().as_str(), switch(text)) {
+        ("any-order", _) => Some(CollOnlineKind::AnyOrder),
+        (_, Some(true)) => Some(CollOnlineKind::On),
+        (_, Some(false)) => Some(CollOnlineKind::Off),
+        _ => None,
+    }
+}
+
+pub(super) fn keep_folder(text: &str) -> Option<KeepFolder> {
+    match text.to_ascii_lowercase().as_str() {
+        "" => None,
+        "auto" => Some(KeepFolder::Auto),
+        "off" => Some(KeepFolder::Off),
+        _ => Some(KeepFolder::Path(text.to_owned())),
+    }
+}
+
 pub(super) fn seed(text: &str) -> Option<Option<u64>> {
     match text.to_ascii_lowercase().as_str() {
         "none" => Some(None),
@@ -233,6 +254,20 @@ mod tests {
         assert_eq!(auto_bytes("AUTO"), Some(None));
         assert_eq!(auto_bytes("2m"), Some(Some(2 << 20)));
         assert_eq!((auto_bytes("0"), auto_bytes("0.0001k"), auto_bytes("x")), (None, None, None));
+    }
+
+    #[test]
+    fn folders_and_whether_a_job_tunes_itself() {
+        use CollOnlineKind::{AnyOrder, Off, On};
+        for (text, kind) in [("off", Off), ("0", Off), ("on", On), ("YES", On), ("Any-Order", AnyOrder)] {
+            assert_eq!(coll_online(text), Some(kind), "{text}");
+        }
+        assert_eq!((coll_online("any"), coll_online(""), keep_folder("")), (None, None, None));
+        assert_eq!(
+            (keep_folder("AUTO"), keep_folder("off")),
+            (Some(KeepFolder::Auto), Some(KeepFolder::Off))
+        );
+        assert_eq!(keep_folder("/tmp/off"), Some(KeepFolder::Path("/tmp/off".to_owned())));
     }
 
     #[test]

@@ -8,8 +8,13 @@
 use super::SettingError;
 
 /// The settings that name a file.
-const FILES: [&str; 4] =
-    ["PELAGO_OFI_LIBRARY", "PELAGO_PMIX_LIBRARY", "PELAGO_COLL_TUNING", "PELAGO_JOBS_FOLDER"];
+const FILES: [&str; 5] = [
+    "PELAGO_OFI_LIBRARY",
+    "PELAGO_PMIX_LIBRARY",
+    "PELAGO_COLL_TUNING",
+    "PELAGO_COLL_ONLINE_FOLDER",
+    "PELAGO_JOBS_FOLDER",
+];
 
 /// Variables by which libfabric and PMIx choose files to load, even in secure execution.
 const FOREIGN_FILES: [&str; 8] = [
@@ -24,7 +29,7 @@ const FOREIGN_FILES: [&str; 8] = [
 ];
 
 /// Whether the system has started this program in secure execution.
-pub(super) fn is_secure() -> bool {
+pub fn is_secure() -> bool {
     // SAFETY: the C library's function accepts any number.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
@@ -66,7 +71,13 @@ mod tests {
         let files = settings_table().iter().filter(|row| names_file(row.accepts)).map(|row| row.name);
         assert_eq!(
             files.collect::<Vec<_>>(),
-            ["PELAGO_OFI_LIBRARY", "PELAGO_COLL_TUNING", "PELAGO_PMIX_LIBRARY", "PELAGO_JOBS_FOLDER"]
+            [
+                "PELAGO_OFI_LIBRARY",
+                "PELAGO_COLL_TUNING",
+                "PELAGO_COLL_ONLINE_FOLDER",
+                "PELAGO_PMIX_LIBRARY",
+                "PELAGO_JOBS_FOLDER"
+            ]
         );
         assert!(FILES.iter().all(|file| settings_table().iter().any(|row| row.name == *file)));
     }

@@ -31,7 +31,13 @@ fn run_with(variable: &str) -> Output {
 
 #[test]
 fn a_set_user_id_program_takes_no_file_from_its_environment() {
-    for variable in ["PELAGO_OFI_LIBRARY", "PELAGO_PMIX_LIBRARY", "PELAGO_COLL_TUNING", "FI_PROVIDER_PATH"] {
+    for variable in [
+        "PELAGO_OFI_LIBRARY",
+        "PELAGO_PMIX_LIBRARY",
+        "PELAGO_COLL_TUNING",
+        "PELAGO_COLL_ONLINE_FOLDER",
+        "FI_PROVIDER_PATH",
+    ] {
         let output = run_with(variable);
         let said = String::from_utf8_lossy(&output.stderr);
         let refusal = format!("{variable} is set, but this program runs with other rights");

@@ -256,7 +256,8 @@ fn bad_values_of_messages(setting: &str) -> &'static [&'static str] {
     match setting {
         "PELAGO_EAGER_LIMIT" => &["-1", "2g", "16kb", "many", "1.5", " 1", "none", "on"],
         "PELAGO_UNEXPECTED_MEMORY" => &["0", "63k", "65g", "-1m", "auto", "none", "x", "on"],
-        "PELAGO_JOBS_FOLDER" => &[],
+        "PELAGO_JOBS_FOLDER" | "PELAGO_COLL_ONLINE_FOLDER" => &[],
+        "PELAGO_COLL_ONLINE" => &["2", "onn", "auto", "none", " on", "any", "any order", "on,any-order", "-"],
         "PELAGO_LOG" => &["loud", "info,", "=info", "info,debug", "fabric=", "fabric=loud", "on", "1"],
         "PELAGO_SINGLE_COPY" => &["2", "cma", "onn", "none", " on"],
         other => panic!("bad values of the setting {other} are missing here"),

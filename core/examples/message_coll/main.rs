@@ -1,6 +1,9 @@
 //! Runs collective operations on private memory and compares their results with a serial model: `pelago run
 //! -n 4 target/debug/examples/message_coll`, with `PELAGO_COLL` to choose algorithms.
 //!
+//! With the argument `again` it does the same blocking operations again and again, as a trial of the online
+//! tuner needs it (`PELAGO_COLL_ONLINE`).
+//!
 //! Invariant: every operation is done blocking and not, with source and target apart, in place, and
 //! overlapping.
 
@@ -8,6 +11,7 @@ mod model;
 
 use model::{ELEMENT, Lie, Op, expected, has_lie, source};
 use pelago_boot::Settings;
+use pelago_core::coll::reduction::{Combiner, ReduceOp};
 use pelago_core::coll::shape::Operation;
 use pelago_core::memory::members::Members;
 use pelago_core::message_coll::{
@@ -24,6 +28,11 @@ fn main() {
     let all = Arc::new(MessageGroup::new(Context(1), Members::all(n), me, |pe| core.node(pe)));
     let reversed = Members::of(&(0..n).rev().collect::<Vec<_>>());
     let reversed = Arc::new(MessageGroup::new(Context(3), reversed, n - 1 - me, |pe| core.node(pe)));
+    if std::env::args().any(|argument| argument == "again") {
+        again(&core, &all);
+        again(&core, &reversed);
+        return println!("PE {me} of {n}: passed");
+    }
     for count in [0, 1, 5, 90, 300, 9000] {
         for operation in Operation::ALL {
             let last = if operation.is_rooted() { n - 1 } else { 0 };
@@ -120,6 +129,33 @@ fn each_way(core: &Core, group: &Arc<MessageGroup>, operation: Operation, root: 
                 let outcome = run(core, group, call.clone(), memory, is_blocking);
                 assert_eq!(outcome, Ok(()), "{call:?}");
                 room.check(&call, result.as_ref(), &format!("{lie:?}, blocking {is_blocking}"));
+            }
+        }
+    }
+}
+
+/// Blocking calls of a few classes, more than a trial of each has.
+fn again(core: &Core, group: &Arc<MessageGroup>) {
+    let place = (group.me, group.len());
+    let operations = Operation::ALL.into_iter().filter(|operation| *operation != Operation::Barrier);
+    for (count, calls) in [(2, 150), (300, 1900), (5000, 60)] {
+        for operation in operations.clone() {
+            // Sums are tried in every order, functions in one.
+            let op = if operation == Operation::AllReduce { Op::Sum } else { Op::Compose };
+            for number in 0..calls {
+                let root = if operation.is_rooted() { number % place.1 } else { 0 };
+                let call =
+                    MessageCall { element_bytes: ELEMENT, ..MessageCall::of_bytes(operation, root, count) };
+                let mut room = Room::new(&call, place, Lie::Apart);
+                let mut memory = room.memory(op, &call);
+                if operation == Operation::AllReduce {
+                    memory.combiner = Combiner::of::<u32>(ReduceOp::Sum);
+                }
+                assert_eq!(run(core, group, call.clone(), memory, true), Ok(()));
+                // To compare takes longer than the call.
+                if number % 7 == 0 || number < 80 {
+                    room.check(&call, expected(&call, place, op).as_ref(), &format!("call {number}"));
+                }
             }
         }
     }

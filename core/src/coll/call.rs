@@ -1,5 +1,6 @@
 //! A collective call: its operands, the check of its arguments, and the choice of the way it is carried out.
 
+use super::candidates::Candidate;
 use super::direct::{Direct, Places};
 use super::engine::{Operands, Progress};
 use super::operand::Operand;
@@ -289,12 +290,22 @@ impl TeamCore {
         call.check(world, self)?;
         match world.is_direct(self) && has_direct_form(call) {
             true => self.perform_directly(world, call),
-            false => match self.perform_in_levels(world, call) {
-                Some(outcome) => outcome,
-                None => self.run(world, call),
+            false => match world.collectives.online() {
+                None => self.perform_usually(world, call),
+                Some(online) => self.perform_online(world, online, call),
             },
         }
         .inspect(|()| world.tally.add(|counts| counts.collectives += 1))
+    }
+
+    /// Does a checked call that has no direct form, as the settings and thresholds have it.
+    #[inline]
+    #[track_caller]
+    pub fn perform_usually(self: &Arc<Self>, world: &Teams, call: &Call<'_>) -> Result<()> {
+        match self.perform_in_levels(world, call, None) {
+            Some(outcome) => outcome,
+            None => self.run(world, call, None),
+        }
     }
 
     #[track_caller]
@@ -334,10 +345,13 @@ impl TeamCore {
         Ok(())
     }
 
-    /// Runs a call as a schedule, to its end.
+    /// Runs a call as a schedule, to its end: by this algorithm, if one is given that can do it.
     #[track_caller]
-    fn run(self: &Arc<Self>, world: &Teams, call: &Call<'_>) -> Result<()> {
-        let prepared = Prepared::new(world, self, call)?;
+    pub fn run(self: &Arc<Self>, world: &Teams, call: &Call<'_>, by: Option<Candidate>) -> Result<()> {
+        let prepared = match by {
+            None => Prepared::new(world, self, call)?,
+            Some(by) => Prepared::by(world, self, call, by)?,
+        };
         let _span = call.record(world, prepared.plan.algorithm);
         let progress = prepared.start(world, self)?;
         world.await_collective(call.name(), &progress);
@@ -367,6 +381,22 @@ impl Prepared {
             Blocks::Equal => team.plan(&Key::of(Among::Team, &shape, call.combiner.as_ref()), make)?,
             _ => Arc::new(make()?),
         };
+        Ok(Prepared::with(team, call, &shape, plan))
+    }
+
+    /// The same by an algorithm that is not the usual one, for blocks of one size.
+    fn by(world: &Teams, team: &TeamCore, call: &Call<'_>, by: Candidate) -> Result<Prepared> {
+        let shape = call.shape(team);
+        if !by.can_do(&shape) {
+            return Prepared::new(world, team, call);
+        }
+        let key = Key::of(Among::Team, &shape, call.combiner.as_ref());
+        let make = || Ok(Plan::new(by.schedule(&shape, super::MAILBOX_BYTES)).by(by.algorithm.name));
+        let plan = team.plan_by(&key, &by, make)?;
+        Ok(Prepared::with(team, call, &shape, plan))
+    }
+
+    fn with(team: &TeamCore, call: &Call<'_>, shape: &Shape, plan: Arc<Plan>) -> Prepared {
         let combiner = call.combiner.clone();
         let operands = match call.operands {
             None => Operands::none(),
@@ -379,7 +409,7 @@ impl Prepared {
                 combiner,
             },
         };
-        Ok(Prepared { operation: call.name(), words: call.words(), plan, operands, usages: call.usages() })
+        Prepared { operation: call.name(), words: call.words(), plan, operands, usages: call.usages() }
     }
 
     /// A barrier by dissemination, where the memory that signals use does not ask for another graph.

@@ -10,6 +10,7 @@ mod transfer;
 use super::announced::Announced;
 use super::block;
 use super::block::pairs::OwnSlots;
+use super::online::Online;
 use super::reduction::Combiner;
 use super::schedule::{Buffer, Place, Rank, Remote, Slot, Step};
 use super::select::{Preferences, preferences};
@@ -51,6 +52,7 @@ pub struct Collectives {
     /// unspecified.
     bears_overlap: AtomicBool,
     preferences: Preferences,
+    online: Option<Box<Online>>,
     pub running: Mutex<Running>,
 }
 
@@ -72,6 +74,7 @@ impl Collectives {
             frees_at_barrier: settings.sync_memory == SyncMemoryKind::Barrier,
             bears_overlap: AtomicBool::new(false),
             preferences: preferences(settings)?,
+            online: Online::of(settings),
             running: Mutex::default(),
         })
     }
@@ -116,6 +119,12 @@ impl Collectives {
 
     pub fn preferences(&self) -> &Preferences {
         &self.preferences
+    }
+
+    /// The online tuner, if the job tunes its blocking operations itself.
+    #[inline]
+    pub fn online(&self) -> Option<&Online> {
+        self.online.as_deref()
     }
 
     /// A number that changes when an operation moves.

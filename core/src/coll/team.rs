@@ -19,6 +19,7 @@ use crate::coll::direct::Direct;
 use crate::coll::engine::TeamEngine;
 use crate::coll::hierarchy::Hierarchy;
 use crate::coll::nodes::Nodes;
+use crate::coll::online::calls::TeamTuner;
 use crate::coll::plans::Plans;
 use crate::coll::schedule::Rank;
 use crate::coll::symmetric_region::{Bases, SymmetricRegion};
@@ -56,6 +57,8 @@ pub struct TeamCore {
     /// The hierarchy of a team that not all members map, made when it is first needed.
     pub levels: OnceLock<Option<Box<Hierarchy>>>,
     pub plans: Mutex<Plans>,
+    /// The state of the online tuner, made when it is first needed.
+    pub online: OnceLock<Box<TeamTuner>>,
     /// The number of the last direct operation.
     pub sequence: AtomicU64,
     /// All members have begun this direct operation, as far as is known.
@@ -124,6 +127,7 @@ impl TeamCore {
             nodes: Nodes::default(),
             levels: OnceLock::new(),
             plans: Mutex::default(),
+            online: OnceLock::new(),
             sequence: AtomicU64::new(0),
             begun_by_all: AtomicU64::new(0),
             is_retired: AtomicBool::new(false),

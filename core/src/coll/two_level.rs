@@ -10,6 +10,7 @@
 //! the ranks. Each result is computed in the same order at all members.
 
 use super::call::Call;
+use super::candidates::Candidate;
 use super::direct::Direct;
 use super::engine::{Operands, Progress};
 use super::hierarchy::Hierarchy;
@@ -55,18 +56,26 @@ pub struct TwoLevel<'a> {
     team: &'a Arc<TeamCore>,
     levels: &'a Hierarchy,
     operation: &'static str,
+    /// The algorithm of the leaders, if it is not the usual one.
+    leaders_by: Option<Candidate>,
 }
 
 impl TeamCore {
-    /// Does a call in two levels; `None` if it is to be a schedule of all members.
+    /// Does a call in two levels; `None` if it is to be a schedule of all members. The leaders take this
+    /// algorithm, if one is given.
     #[track_caller]
-    pub fn perform_in_levels(self: &Arc<Self>, world: &Teams, call: &Call<'_>) -> Option<Result<()>> {
+    pub fn perform_in_levels(
+        self: &Arc<Self>,
+        world: &Teams,
+        call: &Call<'_>,
+        leaders_by: Option<Candidate>,
+    ) -> Option<Result<()>> {
         let team = self;
         let levels = team.levels_for(world, call)?;
         let way = way(world, team, levels, call)?;
         levels.begins_call();
         let _span = call.record(world, "two levels");
-        let operation = TwoLevel { world, team, levels, operation: call.name() };
+        let operation = TwoLevel { world, team, levels, operation: call.name(), leaders_by };
         let Some((target, source)) = call.operands else {
             operation.sync();
             return Some(Ok(()));
@@ -110,7 +119,7 @@ impl TeamCore {
         }
         levels.begins_call();
         let _span = call.record(world, "two levels");
-        let operation = TwoLevel { world, team: self, levels, operation: call.name() };
+        let operation = TwoLevel { world, team: self, levels, operation: call.name(), leaders_by: None };
         // SAFETY: the caller has promised both. These ways look at no other member's memory.
         unsafe {
             match way {
@@ -120,6 +129,19 @@ impl TeamCore {
             }
         }
         true
+    }
+
+    /// How a call is done in two levels: `None` if it is not, otherwise the shape of the schedule of the
+    /// leaders, if there is one. The shape is the same at all members but for the rank.
+    pub fn levels_of(&self, world: &Teams, call: &Call<'_>) -> Option<Option<Shape>> {
+        let levels = self.levels_for(world, call)?;
+        let parts = match way(world, self, levels, call)? {
+            Way::Leaders => 1,
+            Way::Parts(parts) => parts,
+            Way::Staged | Way::StagedInOrder | Way::Pairs => return Some(None),
+        };
+        let part = Call { count: call.count.div_ceil(parts), ..call.clone() };
+        Some(Some(shape_among(levels, &part, false)))
     }
 
     /// The hierarchy for a call, if it may be done in two levels.
@@ -154,7 +176,7 @@ impl TeamCore {
     fn levels_for_barrier<'a>(self: &'a Arc<Self>, world: &'a Teams) -> Option<TwoLevel<'a>> {
         let levels = self.levels_for(world, &Call::barrier())?;
         levels.begins_call();
-        Some(TwoLevel { world, team: self, levels, operation: "barrier" })
+        Some(TwoLevel { world, team: self, levels, operation: "barrier", leaders_by: None })
     }
 }
 
@@ -611,7 +633,7 @@ impl TwoLevel<'_> {
         (source, target): (*const u8, *mut u8),
         (elsewhere, offset_bytes): (Operand<'_>, usize),
     ) -> Result<()> {
-        let shape = self.shape_among(call, source == target.cast_const());
+        let shape = shape_among(self.levels, call, source == target.cast_const());
         let plan = self.plan_among(call, among, &shape)?;
         let bases = elsewhere.bases(self.team).plus(offset_bytes);
         let operands = Operands {
@@ -630,25 +652,12 @@ impl TwoLevel<'_> {
         Ok(())
     }
 
-    /// The part of one member of each node.
-    fn shape_among(&self, call: &Call<'_>, in_place: bool) -> Shape {
-        let groups = &self.levels.groups;
-        let shape = Shape::new(call.operation, self.levels.own, groups.len(), call.count, call.element_bytes);
-        match call.operation {
-            Operation::Broadcast => Shape { root: groups.group(call.root), in_place, ..shape },
-            Operation::AllGather => {
-                let counts = (0..groups.len()).map(|group| groups.ranks(group).len() * call.count);
-                Shape { blocks: Blocks::Counts(counts.collect()), ..shape }
-            }
-            _ => Shape { in_place, ..shape },
-        }
-    }
-
     /// The plan of a schedule of one member of each node.
     fn plan_among(&self, call: &Call<'_>, among: Among, shape: &Shape) -> Result<Arc<Plan>> {
         let combiner = call.combiner.as_ref();
         let key = Key::of(among, &Shape { root: call.root, ..shape.clone() }, combiner);
-        self.team.plan(&key, || {
+        let by = self.leaders_by.filter(|by| by.can_do(shape));
+        let make = || {
             let groups = &self.levels.groups;
             let ranks: Vec<Rank> = match among {
                 Among::Places(place) => (0..groups.len()).map(|group| groups.ranks(group)[place]).collect(),
@@ -660,9 +669,30 @@ impl TwoLevel<'_> {
                     leaders
                 }
             };
-            let schedule = select::choose(self.world, shape, combiner)?.schedule(shape, super::MAILBOX_BYTES);
+            let schedule = match by {
+                Some(by) => by.schedule(shape, super::MAILBOX_BYTES),
+                None => select::choose(self.world, shape, combiner)?.schedule(shape, super::MAILBOX_BYTES),
+            };
             Ok(Plan::new(schedule.among(&ranks)))
-        })
+        };
+        match by {
+            Some(by) => self.team.plan_by(&key, &by, make),
+            None => self.team.plan(&key, make),
+        }
+    }
+}
+
+/// The part of one member of each node.
+fn shape_among(levels: &Hierarchy, call: &Call<'_>, in_place: bool) -> Shape {
+    let groups = &levels.groups;
+    let shape = Shape::new(call.operation, levels.own, groups.len(), call.count, call.element_bytes);
+    match call.operation {
+        Operation::Broadcast => Shape { root: groups.group(call.root), in_place, ..shape },
+        Operation::AllGather => {
+            let counts = (0..groups.len()).map(|group| groups.ranks(group).len() * call.count);
+            Shape { blocks: Blocks::Counts(counts.collect()), ..shape }
+        }
+        _ => Shape { in_place, ..shape },
     }
 }
 

@@ -304,6 +304,11 @@ impl Endpoint {
         bytes <= self.limits.inject_bytes.min(self.limits.transfer_bytes)
     }
 
+    /// The name of the provider; empty once the endpoint is shut.
+    pub fn provider(&self) -> &'static str {
+        self.call_if_open(Net::name).unwrap_or_default()
+    }
+
     /// Whether puts of `bytes` bytes may carry a signal.
     pub fn signals(&self, bytes: usize) -> bool {
         self.signal_bytes.is_some_and(|limit| bytes <= limit)

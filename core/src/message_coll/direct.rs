@@ -131,9 +131,14 @@ fn shown_bytes(call: &MessageCall, n: usize) -> Option<usize> {
     }
 }
 
-/// Whether an operation may go by pairs of nodes, through hand-over areas.
-fn is_by_pairs(group: &MessageGroup, call: &MessageCall) -> bool {
-    matches!(call.operation, Operation::AllGather | Operation::AllToAll) && group.nodes.are_shared()
+/// Whether an operation may be done over the team of the group, if its members have one: a small one, or one
+/// by pairs of nodes, through hand-over areas.
+#[inline]
+pub(super) fn is_small(call: &MessageCall, group: &MessageGroup) -> bool {
+    let is_by_pairs =
+        || matches!(call.operation, Operation::AllGather | Operation::AllToAll) && group.nodes.are_shared();
+    let is_small = |bytes| bytes <= PAGE_BYTES || bytes <= HAND_BYTES && is_by_pairs();
+    shown_bytes(call, group.len()).is_some_and(is_small)
 }
 
 /// Does an operation over the team of the group, if it is a small one; whether it was done.
@@ -149,8 +154,7 @@ pub(super) unsafe fn try_direct(
     call: &MessageCall,
     memory: &Memory,
 ) -> bool {
-    let is_small = |bytes| bytes <= PAGE_BYTES || bytes <= HAND_BYTES && is_by_pairs(group, call);
-    if !shown_bytes(call, group.len()).is_some_and(is_small) {
+    if !is_small(call, group) {
         return false;
     }
     let Some(team) = group.direct_team(world, all) else { return false };

@@ -1,6 +1,7 @@
 //! A group of PEs that exchange messages in a context, and the plans of its operations.
 
 use super::direct::KeptTeam;
+use super::online::GroupTuner;
 use super::plan::{Key, MessageCall, Plan};
 use super::transfers::SLOT_BITS;
 use crate::Pe;
@@ -37,6 +38,8 @@ pub struct MessageGroup {
     /// The team for direct operations, once one was tried.
     pub(super) team: OnceLock<Option<KeptTeam>>,
     plans: Mutex<Vec<(Key, Arc<Plan>)>>,
+    /// The state of the online tuner, made when it is first needed.
+    pub(super) online: OnceLock<Box<GroupTuner>>,
 }
 
 impl MessageGroup {
@@ -54,6 +57,7 @@ impl MessageGroup {
             kept: AtomicU32::new(0),
             team: OnceLock::new(),
             plans: Mutex::default(),
+            online: OnceLock::new(),
         }
     }
 

@@ -12,6 +12,7 @@ mod block;
 mod direct;
 mod exchange;
 mod group;
+mod online;
 mod operation;
 mod overlap;
 mod plan;

@@ -15,6 +15,7 @@ use super::overlap::source_must_be_copied;
 use crate::Pe;
 use crate::base::locked::locked;
 use crate::base::trace::{Category, Event, Span};
+use crate::coll::candidates::Candidate;
 use crate::coll::reduction::Combiner;
 use crate::coll::schedule::{Buffer, Place, Rank, Remote, Schedule, Slot, Step};
 use crate::coll::select::{Laws, Preferences};
@@ -111,7 +112,7 @@ pub(super) enum Work {
 }
 
 /// Whether some rank of an algorithm gets, which messages cannot do. All members must know it of all.
-fn gets(algorithm: &Algorithm) -> bool {
+pub(super) fn gets(algorithm: &Algorithm) -> bool {
     algorithm.operation == Operation::AllGather && algorithm.name == "hierarchical"
 }
 
@@ -146,10 +147,16 @@ impl Plan {
         if gets(choice.algorithm) {
             choice = Preferences::default().choose(&mine, laws)?;
         }
-        let write = |rank| choice.schedule(&call.shape(group, rank), UNLIMITED_BYTES);
+        Plan::by(group, call, choice.into())
+    }
+
+    /// The plan of a call by an algorithm. `None` if it cannot do it by messages.
+    pub(super) fn by(group: &MessageGroup, call: &MessageCall, by: Candidate) -> Option<Plan> {
+        let mine = call.shape(group, group.me);
+        let write = |rank| by.schedule(&call.shape(group, rank), UNLIMITED_BYTES);
         let plan = Plan::of_schedule(group, &write, call.in_place)?;
         let (source_bytes, target_bytes) = (mine.source_bytes(), mine.target_bytes());
-        Some(Plan { algorithm: choice.algorithm.name, source_bytes, target_bytes, ..plan })
+        Some(Plan { algorithm: by.algorithm.name, source_bytes, target_bytes, ..plan })
     }
 
     /// The plan for the schedule that `write` writes for each rank. `None` if it is not one of puts with

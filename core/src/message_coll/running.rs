@@ -108,6 +108,11 @@ impl Pending {
         }
     }
 
+    /// Whether it is over; `false` if a thread looks after it now.
+    pub(super) fn is_over(&self) -> bool {
+        try_locked(&self.state).is_some_and(|state| matches!(*state, State::Over(_)))
+    }
+
     /// The PE that the operation waits for.
     fn awaits(&self) -> Option<Pe> {
         match &*try_locked(&self.state)? {
@@ -254,21 +259,60 @@ impl MessageCollectives {
         memory: &Memory,
     ) -> Option<Outcome> {
         callback::forbid(world, call.operation.name());
+        // SAFETY: the caller promises what these functions require.
+        unsafe {
+            match world.collectives.online() {
+                None => self.run_usually(world, group, call, memory),
+                Some(online) => self.run_online(world, online, (group, call), memory),
+            }
+        }
+    }
+
+    /// The same as the settings and thresholds have it.
+    ///
+    /// # Safety
+    /// As [`run_call`](MessageCollectives::run_call).
+    #[inline]
+    #[track_caller]
+    pub(super) unsafe fn run_usually(
+        &self,
+        world: &TwoSided,
+        group: &MessageGroup,
+        call: &MessageCall,
+        memory: &Memory,
+    ) -> Option<Outcome> {
         // SAFETY: the caller promises what this function requires.
         if unsafe { try_direct(world, self, group, call, memory) } {
             return Some(Ok(()));
         }
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
+        // SAFETY: the caller promises what this function requires.
+        Some(unsafe { self.run_plan(world, (group, call), plan, memory) })
+    }
+
+    /// Runs one call by a plan.
+    ///
+    /// # Safety
+    /// As [`run_call`](MessageCollectives::run_call).
+    #[inline]
+    #[track_caller]
+    pub(super) unsafe fn run_plan(
+        &self,
+        world: &TwoSided,
+        (group, call): (&MessageGroup, &MessageCall),
+        plan: Arc<Plan>,
+        memory: &Memory,
+    ) -> Outcome {
         let numbered = (group, group.next_number());
         // SAFETY: the caller promises what this function requires.
         let mut operation = unsafe { Operation::of_call(numbered, call, plan, memory.clone()) };
         for _ in 0..world.policy.spins() {
             if let Some(outcome) = operation.advance(world) {
-                return Some(outcome);
+                return outcome;
             }
             spin_once();
         }
-        Some(Pending::new(operation).wait(world))
+        Pending::new(operation).wait(world)
     }
 
     /// Does an exchange.

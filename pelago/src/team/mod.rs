@@ -11,6 +11,7 @@
 mod collective;
 pub(crate) mod founding;
 pub(crate) mod message;
+mod online;
 pub(crate) mod request;
 pub(crate) mod space;
 pub(crate) mod span;
