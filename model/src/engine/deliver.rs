@@ -5,7 +5,7 @@
 //! time.
 
 use super::state::{Blocked, Event, Kind, Message, NO_SIGNAL, State};
-use crate::time::Time;
+use crate::time::{Time, moving};
 
 impl State<'_> {
     /// All of a message has arrived.
@@ -43,9 +43,19 @@ impl State<'_> {
     /// A rank in a call executes the messages that have waited for it.
     pub(super) fn serve_deferred(&mut self, number: u32) {
         while let Some(id) = self.ranks[number as usize].deferred.pop_front() {
-            let overhead = self.overhead_of(self.messages.get(id).kind);
+            let message = self.messages.get(id);
+            let overhead = self.overhead_of(message.kind);
+            let is_moved = matches!(message.kind, Kind::Put | Kind::PutFirst);
+            let moves = is_moved && self.machine.protocol.processor_moves_data;
             let rank = &mut self.ranks[number as usize];
-            rank.clock = rank.clock.max(self.now) + overhead;
+            rank.clock = match moves {
+                // The processor moves the data while they come, if it is free.
+                true => {
+                    let start = rank.clock.max(message.head.min(self.now));
+                    self.now.max(start + overhead + moving(message.bytes, self.rates.card))
+                }
+                false => rank.clock.max(self.now) + overhead,
+            };
             let at = rank.clock;
             self.queue.push(at, Event::Effect(id));
         }
