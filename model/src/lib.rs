@@ -36,11 +36,13 @@
 //! | [`action`] | actions of ranks, collective operations, skeletons |
 //! | [`engine`] | the simulation |
 //! | [`skeletons`] | skeletons of measurements |
+//! | [`fit`] | machines from measured times |
 
 #![forbid(unsafe_code)]
 
 pub mod action;
 pub mod engine;
+pub mod fit;
 pub mod machine;
 pub mod skeletons;
 pub mod time;
