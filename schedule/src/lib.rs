@@ -73,11 +73,13 @@
 //! | [`table`] | all algorithms |
 //! | [`tuning`] | the tuning file: the algorithms that were measured to be best |
 //! | [`select`] | the choice of an algorithm |
+//! | [`candidates`] | the algorithms that may take its place, for measurements |
 //! | [`check`] | the checker |
 //! | [`draw`] | pictures |
 
 #![forbid(unsafe_code)]
 
+pub mod candidates;
 pub mod check;
 pub mod combine;
 pub mod draw;

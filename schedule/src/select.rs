@@ -65,6 +65,8 @@ pub enum Reason {
     Measured,
     /// By bytes and members, with the thresholds of the runtime.
     BuiltIn,
+    /// It can take the place of the choice; see [`Preferences::candidates`].
+    Alternative,
 }
 
 impl Choice {
@@ -102,17 +104,7 @@ impl Preferences {
     /// The algorithm for a shape, and for the laws of the function that combines elements, if there is one;
     /// the same at all members. `None` if no algorithm can perform the operation.
     pub fn choose(&self, shape: &Shape, laws: Option<Laws>) -> Option<Choice> {
-        // An associative and commutative function has the same result in any order.
-        let needs_ranks = laws.is_some_and(|laws| self.keeps_ranks(laws));
-        let needs_order = laws.is_some_and(|laws| !laws.is_commutative);
-        let is_possible = |algorithm: &&'static Algorithm| {
-            let is_right = match algorithm.fold {
-                Fold::None | Fold::Ranks => true,
-                Fold::Tree => !needs_ranks,
-                Fold::Any => !needs_ranks && !needs_order,
-            };
-            is_right && (algorithm.restriction)(shape).is_none()
-        };
+        let is_possible = |algorithm: &&'static Algorithm| self.permits(algorithm, shape, laws);
         let of_operation = || algorithms().filter(|algorithm| algorithm.operation == shape.operation);
         let rule = self.rules.find(shape);
         let forced = || self.forced.get(&shape.operation).copied().filter(is_possible);
@@ -135,6 +127,20 @@ impl Preferences {
             .or_else(|| named().or_else(|| of_operation().find(is_possible)).map(because(Reason::BuiltIn)))?;
         let tuned = rule.filter(|rule| rule.algorithm.name == algorithm.name);
         Some(Choice { algorithm, tuning: tuned.map_or(shape.tuning, |rule| rule.tuning), reason })
+    }
+
+    /// Whether an algorithm can perform the operation of a shape, with a right result by the laws of the
+    /// function that combines elements and by the settings.
+    pub(crate) fn permits(&self, algorithm: &Algorithm, shape: &Shape, laws: Option<Laws>) -> bool {
+        // An associative and commutative function has the same result in any order.
+        let needs_ranks = laws.is_some_and(|laws| self.keeps_ranks(laws));
+        let needs_order = laws.is_some_and(|laws| !laws.is_commutative);
+        let is_right = match algorithm.fold {
+            Fold::None | Fold::Ranks => true,
+            Fold::Tree => !needs_ranks,
+            Fold::Any => !needs_ranks && !needs_order,
+        };
+        is_right && (algorithm.restriction)(shape).is_none()
     }
 }
 

@@ -156,6 +156,7 @@ fn choose(preferences: &Preferences, operation: Operation, pes: usize, bytes: us
         Reason::Graph => "PELAGO_SYNC_MEMORY",
         Reason::Measured => "tuning file",
         Reason::BuiltIn => "thresholds",
+        Reason::Alternative => "a candidate",
     };
     let Tuning { radix, segment_bytes } = choice.tuning;
     Some(Chosen {

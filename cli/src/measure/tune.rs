@@ -11,11 +11,9 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use pelago::coll::MAILBOX_BYTES;
-use pelago::coll::schedule::Schedule;
+use pelago::coll::candidates::Candidate;
 use pelago::coll::select::Preferences;
-use pelago::coll::shape::{Operation, Shape, Tuning};
-use pelago::coll::table::{Algorithm, algorithms};
+use pelago::coll::shape::{Operation, Shape};
 use pelago::coll::tuning::{self, Rule};
 use pelago::{Combiner, ReduceOp};
 use pelago_apps::Bytes;
@@ -63,19 +61,10 @@ const ROUNDS: usize = 3;
 /// The choice without a file is kept unless another one is faster by more than this factor, because times are
 /// noisy.
 const TIE: f64 = 1.05;
-/// The number of roots for which two algorithms are compared.
-const ROOTS_MAX: usize = 8;
 /// The maximum number of PEs of a job on a machine.
 const PES_MAX: usize = 4096;
 /// The time for the blocks of a measurement, and the maximum number of blocks.
 const EFFORT: [&str; 4] = ["--budget-ms", "20", "--blocks", "101"];
-
-/// An algorithm with its parameters.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    algorithm: &'static Algorithm,
-    tuning: Tuning,
-}
 
 /// The times of a candidate in nanoseconds, by bytes of a block.
 type Times = Vec<(usize, f64)>;
@@ -213,72 +202,16 @@ impl Tune {
 
 /// The candidates that support an operation among `pes` PEs, with all these sizes.
 fn candidates(operation: Operation, pes: usize, sizes: &[usize]) -> Vec<Candidate> {
-    let can_do = |algorithm: &&Algorithm| {
-        let refuses = |bytes: &usize| (algorithm.restriction)(&shape(operation, pes, *bytes)).is_some();
-        !sizes.iter().any(refuses)
-    };
-    let of_operation = algorithms().filter(|algorithm| algorithm.operation == operation).filter(can_do);
-    let tuned = |algorithm: &'static Algorithm| {
-        variants(algorithm).into_iter().map(move |tuning| Candidate { algorithm, tuning })
-    };
-    let all = of_operation.flat_map(tuned);
-    let mut different: Vec<Candidate> = Vec::new();
-    for candidate in all {
-        let is_same = |other: &Candidate| sizes.iter().all(|bytes| candidate.does_as(other, pes, *bytes));
-        match different.iter().position(is_same) {
-            // The default represents all candidates with the same schedule.
-            Some(same) if sizes.iter().any(|bytes| candidate.is_usual(pes, *bytes)) => {
-                different[same] = candidate;
-            }
-            Some(_) => (),
-            None => different.push(candidate),
-        }
-    }
-    different
+    let shapes: Vec<_> = sizes.iter().map(|bytes| shape(operation, pes, *bytes)).collect();
+    // The default represents all candidates with the same schedule.
+    Candidate::different(&shapes, is_usual)
 }
 
-impl Candidate {
-    fn schedule(&self, shape: Shape) -> Schedule {
-        self.algorithm.schedule(&Shape { tuning: self.tuning, ..shape }, MAILBOX_BYTES)
-    }
-
-    /// Whether both have the same schedules at all ranks, with each of the first ranks as the root.
-    fn does_as(&self, other: &Candidate, pes: usize, bytes: usize) -> bool {
-        let operation = self.algorithm.operation;
-        let roots = if operation.is_rooted() { pes.min(ROOTS_MAX) } else { 1 };
-        let mut ranks = (0..roots).flat_map(|root| (0..pes).map(move |rank| (root, rank)));
-        ranks.all(|(root, rank)| {
-            let shape = Shape { root, rank, ..shape(operation, pes, bytes) };
-            self.schedule(shape.clone()) == other.schedule(shape)
-        })
-    }
-
-    /// Whether it is the choice without a file.
-    fn is_usual(&self, pes: usize, bytes: usize) -> bool {
-        let operation = self.algorithm.operation;
-        let sum = Combiner::of::<f64>(ReduceOp::Sum).filter(|_| operation.combines());
-        let usual =
-            Preferences::default().choose(&shape(operation, pes, bytes), sum.as_ref().map(Combiner::laws));
-        usual.is_some_and(|usual| usual.algorithm.name == self.algorithm.name && usual.tuning == self.tuning)
-    }
-}
-
-/// The parameters to try for an algorithm, the default ones first.
-fn variants(algorithm: &Algorithm) -> Vec<Tuning> {
-    let plain = Tuning::default();
-    let is_pipeline = match algorithm.operation {
-        Operation::Broadcast => algorithm.name == "chain",
-        Operation::InclusiveScan | Operation::ExclusiveScan => algorithm.name == "linear",
-        _ => false,
-    };
-    let radices = [2, 8].map(|radix| Tuning { radix, ..plain });
-    let pieces = [8 << 10, 128 << 10].map(|segment_bytes| Tuning { segment_bytes, ..plain });
-    let more: &[Tuning] = match algorithm.name {
-        "k_nomial" => &radices,
-        _ if is_pipeline => &pieces,
-        _ => &[],
-    };
-    [&[plain], more].concat()
+/// Whether it is the choice without a file.
+fn is_usual(candidate: &Candidate, shape: &Shape) -> bool {
+    let sum = Combiner::of::<f64>(ReduceOp::Sum).filter(|_| shape.operation.combines());
+    let usual = Preferences::default().choose(shape, sum.as_ref().map(Combiner::laws));
+    usual.is_some_and(|usual| Candidate::from(usual) == *candidate)
 }
 
 fn shape(operation: Operation, pes: usize, bytes: usize) -> Shape {
@@ -290,19 +223,20 @@ fn shape(operation: Operation, pes: usize, bytes: usize) -> Shape {
 fn verdicts<'c>(pes: usize, candidates: &'c [Candidate], times: &[Times]) -> Vec<Verdict<'c>> {
     let sizes = times.first().into_iter().flatten().map(|(bytes, _)| *bytes).enumerate();
     let verdict = |(index, bytes): (usize, usize)| {
+        let shape = shape(candidates[0].algorithm.operation, pes, bytes);
         let mut all: Vec<_> =
             candidates.iter().zip(times).map(|(candidate, times)| (candidate, times[index].1)).collect();
         // The default, if it was measured, comes first among candidates with the same time.
-        all.sort_by_key(|(candidate, _)| !candidate.is_usual(pes, bytes));
+        all.sort_by_key(|(candidate, _)| !is_usual(candidate, &shape));
         let mut order: Vec<(&Candidate, f64)> = Vec::new();
         for (candidate, ns) in all {
-            match order.iter_mut().find(|(other, _)| candidate.does_as(other, pes, bytes)) {
+            match order.iter_mut().find(|(other, _)| candidate.does_as(other, &shape)) {
                 Some((_, best)) => *best = best.min(ns),
                 None => order.push((candidate, ns)),
             }
         }
         order.sort_by(|a, b| a.1.total_cmp(&b.1));
-        let usual = order.iter().position(|(candidate, _)| candidate.is_usual(pes, bytes));
+        let usual = order.iter().position(|(candidate, _)| is_usual(candidate, &shape));
         let built_in_ns = usual.map(|usual| order[usual].1);
         if let Some(usual) = usual.filter(|usual| order[*usual].1 <= order[0].1 * TIE) {
             order[..=usual].rotate_right(1);
@@ -348,20 +282,6 @@ impl Verdict<'_> {
             ratio(other_ns),
             ratio(self.built_in_ns),
         ]
-    }
-}
-
-impl std::fmt::Display for Candidate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (plain, Tuning { radix, segment_bytes }) = (Tuning::default(), self.tuning);
-        f.write_str(self.algorithm.name)?;
-        if radix != plain.radix {
-            write!(f, ", radix {radix}")?;
-        }
-        if segment_bytes != plain.segment_bytes {
-            write!(f, ", pieces of {}", Bytes(segment_bytes as u64))?;
-        }
-        Ok(())
     }
 }
 
@@ -411,6 +331,7 @@ fn operation(name: &str) -> Result<Operation, String> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use pelago::coll::table::algorithms;
     use pelago::coll::tuning::Rules;
 
     use super::*;
