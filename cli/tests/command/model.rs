@@ -16,7 +16,7 @@ const BARRIER: [&str; 8] =
 fn machines_are_listed_and_shown() {
     let names: Vec<_> =
         json(&["model", "machines", "--json"]).iter().map(|row| row["name"].clone()).collect();
-    assert_eq!(names, ["bluegene-p", "hdr-fat-tree", "slingshot-dragonfly"]);
+    assert_eq!(names, ["bluegene-p", "hdr-fat-tree", "slingshot-dragonfly", "tcp-veth"]);
     let text = run(&["model", "machines"]).stdout;
     assert!(text.lines().any(|line| line.starts_with("bluegene-p           IBM")), "{text}");
     let file = run(&["model", "show", "hdr-fat-tree"]).stdout;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::process::{run, run_with};
+use super::several_hosts::NEARBY;
 
 const FILE: &str = "PELAGO_COLL_TUNING";
 
@@ -112,13 +113,16 @@ fn what_tune_refuses_leaves_nothing() {
     let folder = folder("tune-refused");
     let output = folder.join("best.toml");
     let output = output.to_str().unwrap();
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["tune", "-n", "1", "--output", output], "a number of PEs from 2 to 4096"),
         (&["tune", "--operations", "bcast", "--output", output], "there are: barrier, broadcast"),
         (&["tune", "--bytes", "7", "--output", output], "a multiple of 8"),
         (&["tune", "-n", "2", "--quick", "--output", "/no/such/folder/best.toml"], "/no/such/folder/best"),
         (&["tune", "-n", "9999999", "--quick", "--output", output], "from 2 to 4096"),
         (&["info", "-n", "4"], "--collectives"),
+        (&["tune", "measure", "--hosts", "a", "--output", output], "name two hosts"),
+        (&["tune", "measure", "--quick", "--output", "/no/such/folder/m.toml"], "/no/such/folder/m"),
+        (&["tune", "measure", "--launch-agent", "x", "--output", output], "name some by --hosts"),
     ];
     for (args, part) in cases {
         let ended = run(args);
@@ -126,5 +130,39 @@ fn what_tune_refuses_leaves_nothing() {
         assert!(ended.stderr.contains(part), "{args:?} does not say {part:?}: {}", ended.stderr);
     }
     assert_eq!(names(&folder), [""; 0]);
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Over TCP between two PEs of this machine, and between two hosts that are this machine as well.
+#[test]
+fn a_machine_is_measured_and_its_file_simulates() {
+    let folder = folder("tune-measure");
+    let path = folder.join("mine.toml");
+    let output = path.to_str().unwrap();
+    let here = ["tune", "measure", "--fabric", "tcp", "--quick", "--pes-per-node", "4", "--output", output];
+    let ended = run(&here);
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    for part in ["one way", "barrier of two PEs", "in a node", "Deviation of the fit: between nodes median "]
+    {
+        assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
+    }
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains("name = \"mine\"\n") && text.contains("pes_per_node = 4\n"), "{text}");
+    let model = ["model", "run", "--machine", output, "--op", "all-reduce", "--pes", "64", "--json"];
+    let ended = run(&model);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    let seconds = serde_json::from_str::<Value>(&ended.stdout).unwrap()["seconds"].as_f64().unwrap();
+    assert!(seconds > 0.0 && seconds < 1.0, "{seconds}");
+    fs::remove_file(&path).unwrap();
+    let hosts = ["--hosts", "a,b", "--launch-agent", NEARBY, "--fabric", "tcp", "--quick", "--json"];
+    let ended = run(&[&["tune", "measure", "--output", output][..], &hosts].concat());
+    assert_eq!(ended.status, 0, "{}", ended.stderr);
+    let lines: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for within in [false, true] {
+        let of = |line: &&Value| line["within_node"] == within && line["fitted"] == true;
+        assert!(lines.iter().filter(of).count() > 10, "{}", ended.stdout);
+    }
+    assert!(lines.iter().all(|line| line["measured_ns"].as_f64() > Some(0.0)), "{}", ended.stdout);
+    assert_eq!(names(&folder), ["mine.toml"], "nothing else is left");
     fs::remove_dir_all(&folder).unwrap();
 }

@@ -34,7 +34,8 @@ impl State<'_> {
             // An announcement needs the processor only once its receive is posted: see `take_effect`.
             Kind::ClearToSend => !protocol.progresses_alone,
             Kind::Announcement => !protocol.progresses_alone && self.is_posted(id),
-            Kind::Reply | Kind::Eager | Kind::Data => false,
+            Kind::Reply => is_far && protocol.processor_moves_data,
+            Kind::Eager | Kind::Data => false,
             // These are never delivered: they take effect at once.
             Kind::Acknowledgement | Kind::Signal => false,
         }
@@ -45,7 +46,7 @@ impl State<'_> {
         while let Some(id) = self.ranks[number as usize].deferred.pop_front() {
             let message = self.messages.get(id);
             let overhead = self.overhead_of(message.kind);
-            let is_moved = matches!(message.kind, Kind::Put | Kind::PutFirst);
+            let is_moved = matches!(message.kind, Kind::Put | Kind::PutFirst | Kind::Reply);
             let moves = is_moved && self.machine.protocol.processor_moves_data;
             let rank = &mut self.ranks[number as usize];
             rank.clock = match moves {
@@ -63,7 +64,7 @@ impl State<'_> {
 
     fn overhead_of(&self, kind: Kind) -> Time {
         match kind {
-            Kind::Put | Kind::PutFirst | Kind::Request => self.machine.network.receive_overhead,
+            Kind::Put | Kind::PutFirst | Kind::Request | Kind::Reply => self.machine.network.receive_overhead,
             Kind::Signal => self.machine.network.send_overhead,
             Kind::Announcement | Kind::ClearToSend => {
                 self.machine.protocol.message_receive_overhead + self.machine.protocol.handshake_overhead

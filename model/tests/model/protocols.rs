@@ -130,6 +130,8 @@ fn a_processor_that_moves_data_does_nothing_else() {
     assert_eq!(pair(&machine, first.clone(), second.clone()).ends, [sent.max(O + L) + O + MOVING; 2]);
     machine.contention = pelago_model::machine::Contention::Packets;
     assert_eq!(pair(&machine, first, second).ends, [sent + O + MOVING; 2]);
+    let get = vec![Action::Get { of: 1, bytes: BYTES }, Action::Complete];
+    assert_eq!(pair(&machine, get, vec![]).ends[0], 3 * O + 2 * L + MOVING);
     machine.protocol.processor_moves_data = false;
     assert_eq!(pair(&machine, vec![put(1)], vec![wait()]).ends, [O + 300_000, O + L + MOVING + O]);
 }
