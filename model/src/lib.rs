@@ -37,6 +37,7 @@
 //! | [`engine`] | the simulation |
 //! | [`skeletons`] | skeletons of measurements |
 //! | [`fit`] | machines from measured times |
+//! | `costs` | the costs of a machine for estimates |
 
 #![forbid(unsafe_code)]
 
@@ -48,6 +49,7 @@ pub mod skeletons;
 pub mod time;
 pub mod topology;
 
+mod costs;
 mod network;
 mod queue;
 

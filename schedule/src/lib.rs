@@ -74,6 +74,7 @@
 //! | [`tuning`] | the tuning file: the algorithms that were measured to be best |
 //! | [`select`] | the choice of an algorithm |
 //! | [`candidates`] | the algorithms that may take its place, for measurements |
+//! | [`estimate`] | how long they take, by LogGP |
 //! | [`check`] | the checker |
 //! | [`draw`] | pictures |
 
@@ -83,6 +84,7 @@ pub mod candidates;
 pub mod check;
 pub mod combine;
 pub mod draw;
+pub mod estimate;
 pub mod nodes;
 pub mod schedule;
 pub mod select;
