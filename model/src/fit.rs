@@ -329,7 +329,7 @@ mod tests {
         let mut machine = start();
         (machine.node.latency, machine.node.overhead) = (80_000, 20_000);
         machine.node.bytes_per_second = 6e9;
-        let start = Machine { node: crate::machine::Node { latency: 1, ..machine.node }, ..start() };
+        let start = Machine { node: Node { latency: 1, ..machine.node }, ..start() };
         let found = fit(&start, &observed(&machine, true));
         let (latency, rate) = (found.node.latency, found.node.bytes_per_second);
         assert!((75_000..85_000).contains(&latency) && (5.7e9..6.3e9).contains(&rate), "{:?}", found.node);

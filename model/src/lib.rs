@@ -37,6 +37,7 @@
 //! | [`engine`] | the simulation |
 //! | [`skeletons`] | skeletons of measurements |
 //! | [`fit`] | machines from measured times |
+//! | [`tuner`] | the best algorithm, by estimates and simulations |
 //! | `costs` | the costs of a machine for estimates |
 
 #![forbid(unsafe_code)]
@@ -48,6 +49,7 @@ pub mod machine;
 pub mod skeletons;
 pub mod time;
 pub mod topology;
+pub mod tuner;
 
 mod costs;
 mod network;

@@ -225,23 +225,13 @@ fn verdicts<'c>(pes: usize, candidates: &'c [Candidate], times: &[Times]) -> Vec
     sizes.map(verdict).collect()
 }
 
-/// The rules for one operation and one number of PEs: sizes with the same winner form one rule; the bound
-/// between two winners is their geometric mean.
+/// The rules for one operation and one number of PEs.
 fn rules(verdicts: &[Verdict<'_>]) -> Vec<Rule> {
-    let mut rules: Vec<Rule> = Vec::new();
-    for (index, Verdict { pes, bytes, winner: (winner, _), .. }) in verdicts.iter().enumerate() {
-        let is_same =
-            |rule: &Rule| rule.algorithm.name == winner.algorithm.name && rule.tuning == winner.tuning;
-        if rules.last().is_some_and(is_same) {
-            continue;
-        }
-        if let Some(last) = rules.last_mut() {
-            last.bytes_max = (verdicts[index - 1].bytes as f64 * *bytes as f64).sqrt() as usize;
-        }
-        let (algorithm, tuning) = (winner.algorithm, winner.tuning);
-        rules.push(Rule { pes_max: *pes, bytes_max: usize::MAX, algorithm, tuning });
-    }
-    rules
+    let best: Vec<_> = verdicts
+        .iter()
+        .map(|verdict| (verdict.bytes, verdict.winner.0.algorithm, verdict.winner.0.tuning))
+        .collect();
+    verdicts.first().map_or_else(Vec::new, |first| Rule::by_bytes(first.pes, &best))
 }
 
 impl Verdict<'_> {
