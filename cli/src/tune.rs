@@ -2,6 +2,8 @@
 //!
 //! Invariant: without a subcommand it measures this machine, as it always did.
 
+mod simulate;
+
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -26,6 +28,7 @@ pub struct Tune {
 #[derive(Subcommand)]
 enum Action {
     Measure(measure::Measure),
+    Simulate(simulate::Simulate),
 }
 
 const EXAMPLES: &str = "\
@@ -35,7 +38,8 @@ Examples:
   pelago tune -n 8 --bytes 8,4096,1048576 --output here.toml
   PELAGO_COLL_TUNING=here.toml pelago info --collectives -n 8
   PELAGO_COLL_TUNING=here.toml pelago run -n 8 ./my-program
-  pelago tune measure --hosts a,b --output ab.toml  the machine itself, as a file for pelago model";
+  pelago tune measure --hosts a,b --output ab.toml  the machine itself, as a file for pelago model
+  pelago tune simulate --machine ab.toml -n 64,4096 --output big.toml   a tuning file by simulation";
 
 impl Tune {
     /// Executes the subcommand, or measures here; returns the exit status.
@@ -43,6 +47,7 @@ impl Tune {
         match self.action {
             None => self.here.execute(),
             Some(Action::Measure(measure)) => measure.execute(),
+            Some(Action::Simulate(simulate)) => simulate.execute(),
         }
     }
 }
