@@ -165,6 +165,7 @@ mod tests {
             "run -n2 --valgrind=-q --stdin 1 ./a",
             "tune -n 4 --quick",
             "tune measure --hosts a,b --output mine.toml",
+            "tune explain broadcast --bytes 64K -n 16 --json",
             "tune simulate --machine tcp-veth -n 8,64 --check --json",
             "run -n 4 --trace out.pftrace --stats=out.html ./program",
             "trace folder -o out.pftrace",

@@ -2,6 +2,7 @@
 //!
 //! Invariant: without a subcommand it measures this machine, as it always did.
 
+mod explain;
 mod simulate;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ pub struct Tune {
 enum Action {
     Measure(measure::Measure),
     Simulate(simulate::Simulate),
+    Explain(explain::Explain),
 }
 
 const EXAMPLES: &str = "\
@@ -39,7 +41,8 @@ Examples:
   PELAGO_COLL_TUNING=here.toml pelago info --collectives -n 8
   PELAGO_COLL_TUNING=here.toml pelago run -n 8 ./my-program
   pelago tune measure --hosts a,b --output ab.toml  the machine itself, as a file for pelago model
-  pelago tune simulate --machine ab.toml -n 64,4096 --output big.toml   a tuning file by simulation";
+  pelago tune simulate --machine ab.toml -n 64,4096 --output big.toml   a tuning file by simulation
+  pelago tune explain broadcast --bytes 64K -n 16   why this algorithm";
 
 impl Tune {
     /// Executes the subcommand, or measures here; returns the exit status.
@@ -48,6 +51,7 @@ impl Tune {
             None => self.here.execute(),
             Some(Action::Measure(measure)) => measure.execute(),
             Some(Action::Simulate(simulate)) => simulate.execute(),
+            Some(Action::Explain(explain)) => explain.execute(),
         }
     }
 }
