@@ -11,7 +11,8 @@ impl State<'_> {
     /// A new message, which comes to the card at once.
     pub(super) fn launch(&mut self, kind: Kind, (from, to): (u32, u32), bytes: u64, size: u64, key: u64) {
         let (tail, to_send, to_arrive) = (0, bytes, bytes);
-        let message = Message { kind, from, to, bytes, size, key, head: Time::MAX, tail, to_send, to_arrive };
+        let head = self.now;
+        let message = Message { kind, from, to, bytes, size, key, head, tail, to_send, to_arrive };
         let id = self.messages.add(message);
         self.counts.messages += 1;
         self.counts.bytes += bytes;
@@ -103,9 +104,13 @@ impl State<'_> {
         let (from, to) = (self.node(message.from), self.node(message.to));
         let arrival = match self.machine.contention {
             Contention::Queue => {
-                let passage = self.links.carry(from, to, message.bytes, head);
+                // A card sends packets of all its messages in turn, so the links may serve this one from the
+                // time at which it came to the card; its last byte leaves the card as late as it does.
+                let came = message.head + (start - self.now) + self.machine.network.latency;
+                let passage = self.links.carry(from, to, message.bytes, came);
+                let waited = head - came;
                 self.messages.get_mut(id).tail = passage.tail;
-                passage.head
+                passage.head + waited
             }
             _ => head + self.links.hops(from, to),
         };
@@ -114,6 +119,7 @@ impl State<'_> {
     }
 
     fn start_flow(&mut self, card: usize, id: u32) {
+        self.messages.get_mut(id).head = Time::MAX;
         let message = self.messages.get(id);
         let start = self.now + self.card_overhead(&message);
         self.cards[card].send_free = start + self.machine.network.gap;
@@ -166,6 +172,7 @@ impl State<'_> {
         let message = self.messages.get(id);
         let is_first = message.to_send == message.bytes;
         if is_first {
+            self.messages.get_mut(id).head = Time::MAX;
             let index = id as usize;
             if self.routes.len() <= index {
                 self.routes.resize_with(index + 1, Vec::new);
