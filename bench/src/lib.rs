@@ -26,8 +26,13 @@ mod topics;
 pub use self::{command::Bench, compare::Subject, paper::PaperCommand, perf::APP};
 pub use base::chart::escape;
 #[cfg(feature = "measure")]
-pub use base::job::{Interrupted, parse, perf as perf_job};
+pub use base::job::{Interrupted, parse, perf as perf_job, perf_on as perf_job_on};
 pub use base::page::{document, figure_of};
 pub use base::record::{Label, Record};
 pub use base::stats::Summary;
 pub use base::table::{Cells, Table, figure};
+
+/// The parts of a record's label, and pairs of times.
+pub mod record {
+    pub use crate::base::record::{Bench, Operation, Pair, Place, Way};
+}

@@ -11,6 +11,7 @@ mod completions;
 #[cfg(test)]
 #[path = "../../boot/tests/common/fuzzing.rs"]
 mod fuzzing;
+mod hosts;
 mod info;
 mod man;
 mod measure;
@@ -19,13 +20,15 @@ mod ps;
 mod record;
 mod run;
 mod sim;
+mod tune;
+mod whole_file;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use measure::{Bench, PaperCommand, Tune};
+use measure::{Bench, PaperCommand};
 use pelago_apps::print_help;
 use pelago_boot::tell;
 
@@ -72,7 +75,7 @@ enum Command {
     Model(model::Model),
     Trace(record::Trace),
     Stats(record::Stats),
-    Tune(Tune),
+    Tune(tune::Tune),
     Info(info::Info),
     Completions(completions::Completions),
     #[command(hide = true)]
@@ -161,6 +164,9 @@ mod tests {
             "run -np 4 --output-dir d --stdin all --gdb=2 app:ft",
             "run -n2 --valgrind=-q --stdin 1 ./a",
             "tune -n 4 --quick",
+            "tune measure --hosts a,b --output mine.toml",
+            "tune explain broadcast --bytes 64K -n 16 --json",
+            "tune simulate --machine tcp-veth -n 8,64 --check --json",
             "run -n 4 --trace out.pftrace --stats=out.html ./program",
             "trace folder -o out.pftrace",
             "stats folder --html out.html --json",

@@ -6,14 +6,17 @@ use pelago_apps::App;
 #[cfg(not(feature = "bench"))]
 mod absent;
 #[cfg(feature = "bench")]
+mod machine;
+#[cfg(feature = "bench")]
 mod tune;
 
 #[cfg(not(feature = "bench"))]
-pub use absent::{Bench, PaperCommand, Tune};
+pub use absent::{Bench, Here, Measure, PaperCommand};
 #[cfg(feature = "bench")]
 pub use {
+    machine::Measure,
     pelago_bench::{Bench, PaperCommand},
-    tune::Tune,
+    tune::Here,
 };
 
 /// The applications of the measurements.

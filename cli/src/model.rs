@@ -187,25 +187,13 @@ impl Subject {
         if let Some(reason) = (collective.algorithm.restriction)(&collective.shape) {
             return Some(format!("{}: {reason}", collective.algorithm.name));
         }
-        let (messages, limit) = (estimate(collective), f64::from(self.limit) * 1e6);
+        let (messages, limit) = (collective.messages(), f64::from(self.limit) * 1e6);
         (messages > limit).then(|| {
             let millions = messages / 1e6;
             let name = collective.algorithm.name;
             format!("{name} has about {millions:.0} million messages; --limit {} allows less", self.limit)
         })
     }
-}
-
-/// About the messages of an operation: those of its ranks 0, 1 and some others, as a mean of all.
-fn estimate(collective: &Collective) -> f64 {
-    let n = collective.shape.n;
-    let count = |rank| {
-        let shape = pelago::coll::shape::Shape { rank, ..collective.shape.clone() };
-        collective.algorithm.schedule(&shape, collective.mailbox_bytes).counts().messages as f64
-    };
-    let samples: Vec<usize> = (0..n).step_by(n.div_ceil(16)).skip(1).collect();
-    let others: f64 = samples.iter().map(|rank| count(*rank)).sum();
-    count(0) + others / samples.len().max(1) as f64 * n as f64
 }
 
 /// Hyphens and underscores are the same in names of operations and algorithms.
@@ -223,7 +211,7 @@ fn named(operation: Operation, name: &str) -> anyhow::Result<&'static Algorithm>
     bail!("--algorithm: {operation} has no {name:?}; did you mean {nearest}? (there are {list})")
 }
 
-fn operation() -> impl TypedValueParser<Value = Operation> {
+pub fn operation() -> impl TypedValueParser<Value = Operation> {
     |name: &str| {
         let found = Operation::from_name(&plain(name));
         let names = Operation::ALL.map(Operation::name);
@@ -239,7 +227,7 @@ fn contention() -> impl TypedValueParser<Value = Contention> {
 }
 
 /// A size in bytes, with K, M or G.
-fn bytes(text: &str) -> Result<usize, String> {
+pub fn bytes(text: &str) -> Result<usize, String> {
     let digits = text.trim_end_matches(['K', 'M', 'G']);
     let shift = match &text[digits.len()..] {
         "" => Some(0),

@@ -1,6 +1,5 @@
 //! `pelago run`: starts a job on one or several machines, and supervises it.
 
-mod hosts;
 mod programs;
 mod tools;
 
@@ -16,10 +15,10 @@ use pelago::coll::tuning;
 use pelago_apps::nearest;
 use pelago_boot::{Cause, Failure, InputTo, JobSpec, LaunchError, Program, Settings, launch, tell};
 
-use self::hosts::Hosts;
 use self::programs::{parts, start_of};
 use self::tools::Tools;
 use crate::app;
+use crate::hosts::{self, Hosts};
 use crate::record::{Recording, Records};
 
 /// The setting that names algorithms, which only the PEs can check.

@@ -153,6 +153,18 @@ impl Collective {
         Collective { team: 0, members, algorithm, shape, mailbox_bytes: MAILBOX_BYTES }
     }
 
+    /// About the messages of the operation: those of its ranks 0, 1 and some others, as a mean of all.
+    pub fn messages(&self) -> f64 {
+        let n = self.shape.n;
+        let count = |rank| {
+            let shape = Shape { rank, ..self.shape.clone() };
+            self.algorithm.schedule(&shape, self.mailbox_bytes).counts().messages as f64
+        };
+        let samples: Vec<usize> = (0..n).step_by(n.div_ceil(16)).skip(1).collect();
+        let others: f64 = samples.iter().map(|rank| count(*rank)).sum();
+        count(0) + others / samples.len().max(1) as f64 * n as f64
+    }
+
     /// The operation.
     pub fn operation(&self) -> Operation {
         self.algorithm.operation

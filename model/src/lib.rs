@@ -36,16 +36,22 @@
 //! | [`action`] | actions of ranks, collective operations, skeletons |
 //! | [`engine`] | the simulation |
 //! | [`skeletons`] | skeletons of measurements |
+//! | [`fit`] | machines from measured times |
+//! | [`tuner`] | the best algorithm, by estimates and simulations |
+//! | `costs` | the costs of a machine for estimates |
 
 #![forbid(unsafe_code)]
 
 pub mod action;
 pub mod engine;
+pub mod fit;
 pub mod machine;
 pub mod skeletons;
 pub mod time;
 pub mod topology;
+pub mod tuner;
 
+mod costs;
 mod network;
 mod queue;
 

@@ -1,191 +1,289 @@
-//! How long an algorithm takes on a network of average speed, roughly: enough to tell which algorithms are
-//! worth a trial. `pelago model` is exact on machines that it knows; this is quick, and knows none.
+//! How long a candidate takes on a network, by LogGP: quick enough to rank all candidates of an operation
+//! before any is measured or simulated. `pelago model` is exact on machines that it knows; this is some
+//! hundred times quicker.
 //!
-//! Invariant: the estimate follows from the shape and the algorithm alone, and is the same at all members.
-//! Schedules have no deadlock, so each walk of all ranks moves one of them.
+//! Invariant: the estimate follows from the costs, the shape and the algorithm alone; the rank of the shape
+//! does not matter, so that all members have the same ranking. An algorithm needs nothing for it but its
+//! schedules.
+//!
+//! Short schedules are walked at all ranks, in the order of their clocks. Of a large team in which each rank
+//! has many steps a few ranks are walked, and those from which they get their first message; every other rank
+//! counts as being as far as the one that waits for it, which is so in rings and exchanges.
+
+mod walk;
 
 use crate::candidates::Candidate;
-use crate::schedule::{MAILBOX_BYTES, Rank, Schedule, Slot, Step};
+use crate::schedule::{MAILBOX_BYTES, Rank, Step};
+use crate::select::Choice;
 use crate::shape::Shape;
-use std::collections::HashMap;
+use walk::{Ranks, Walk};
 
-/// The most ranks that schedules are written and walked for.
-pub const RANKS_MAX: usize = 32;
+/// The steps of all ranks up to which all are walked.
+const STEPS_MAX: usize = 400_000;
+/// The nodes that are walked of a larger operation, and the ranks of each.
+const NODES: usize = 2;
+const RANKS_OF_NODE: usize = 8;
+/// The most ranks that are walked because others get their first message from them.
+const BEFORE_MAX: usize = 16;
 
-/// Nanoseconds: of a step that starts a message, or that takes one from its slot.
-const STEP_NS: f64 = 300.0;
-/// Of a message on its way, between nodes and within one.
-const FAR_NS: f64 = 15_000.0;
-const NEAR_NS: f64 = 500.0;
-/// Of a byte: between nodes, within one, and of a byte that is combined.
-const FAR_BYTE_NS: f64 = 0.6;
-const NEAR_BYTE_NS: f64 = 0.1;
-const COMBINE_BYTE_NS: f64 = 0.15;
+/// The costs of messages and work, in nanoseconds and nanoseconds of a byte.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Costs {
+    /// From one node's card to another's.
+    pub latency: f64,
+    /// Of the processor, until a message has left.
+    pub send_overhead: f64,
+    /// Of the processor, from then until its call returns.
+    pub send_rest: f64,
+    /// Of the processor that receives a message, if it does.
+    pub receive_overhead: f64,
+    /// Of the processor, when a wait has ended.
+    pub wait_overhead: f64,
+    /// Of the card, for each message.
+    pub gap: f64,
+    /// Of the card, for each byte.
+    pub byte: f64,
+    /// Of the slowest link of a route, for each byte.
+    pub link_byte: f64,
+    /// The network cards of a node.
+    pub cards_per_node: usize,
+    /// Whether the processor moves the bytes between nodes and not the card.
+    pub processor_moves_data: bool,
+    /// Whether the signal of a put follows when its data are acknowledged.
+    pub signals_follow: bool,
+    /// From one PE of a node to another.
+    pub node_latency: f64,
+    /// Of the processor, for each message in a node.
+    pub node_overhead: f64,
+    /// Of the processor that copies, for each byte in a node.
+    pub node_byte: f64,
+    /// Of the node's memory, for each byte that its PEs copy.
+    pub memory_byte: f64,
+    /// Of a copy in a rank's own memory, for each byte.
+    pub copy_byte: f64,
+    /// Of combining elements, for each byte of the result.
+    pub reduce_byte: f64,
+}
 
-/// The time that an operation takes all ranks by a candidate, in nanoseconds. The rank of the shape does not
-/// matter. `None` for more ranks than [`RANKS_MAX`].
+impl Default for Costs {
+    /// A network of average speed, where none is known.
+    fn default() -> Costs {
+        Costs {
+            latency: 15_000.0,
+            send_overhead: 300.0,
+            send_rest: 0.0,
+            receive_overhead: 0.0,
+            wait_overhead: 300.0,
+            gap: 0.0,
+            byte: 0.6,
+            link_byte: 0.6,
+            cards_per_node: 1,
+            processor_moves_data: false,
+            signals_follow: false,
+            node_latency: 500.0,
+            node_overhead: 300.0,
+            node_byte: 0.1,
+            memory_byte: 0.0,
+            copy_byte: 0.1,
+            reduce_byte: 0.15,
+        }
+    }
+}
+
+impl Costs {
+    /// The time that the operation takes all ranks by this candidate, in nanoseconds.
+    pub fn estimate(&self, candidate: &Candidate, shape: &Shape) -> f64 {
+        let of = |rank| candidate.schedule(&Shape { rank, ..shape.clone() }, MAILBOX_BYTES).steps;
+        let samples: Vec<_> =
+            [0, 1, shape.n / 2, shape.n - 1].iter().map(|rank| of(rank % shape.n)).collect();
+        let mut lengths: Vec<_> = samples.iter().map(Vec::len).collect();
+        lengths.sort_unstable();
+        let ranks = match lengths[1].saturating_mul(shape.n) + lengths[3] <= STEPS_MAX {
+            true => Ranks::all(shape),
+            false => Ranks::some(shape, &walked(shape, &of)),
+        };
+        Walk::new(self, shape, ranks).time(of)
+    }
+
+    /// The candidates by their estimated time, the shortest first; of equal ones the order stays.
+    pub fn ranking(&self, candidates: Vec<Candidate>, shape: &Shape) -> Vec<(Candidate, f64)> {
+        let estimated = candidates.into_iter().map(|candidate| (candidate, self.estimate(&candidate, shape)));
+        let mut ranking: Vec<_> = estimated.collect();
+        ranking.sort_by(|a, b| a.1.total_cmp(&b.1));
+        ranking
+    }
+
+    /// Orders the list of [`Preferences::candidates`](crate::select::Preferences::candidates) by the
+    /// estimate: the choice stays first, and those that may replace it follow, the quickest first. The order
+    /// is the same at all members that have the same costs.
+    pub fn order(&self, choices: &mut [Choice], shape: &Shape) {
+        if let Some((_, others)) = choices.split_first_mut() {
+            others.sort_by_cached_key(|choice| self.estimate(&Candidate::from(*choice), shape).ceil() as u64);
+        }
+    }
+}
+
+/// The most ranks for which [`estimate_ns`] has an estimate.
+pub const RANKS_MAX: usize = 64;
+
+/// The time that an operation takes all ranks by a candidate on a network of average speed, in nanoseconds,
+/// where no costs are known. `None` for more ranks than [`RANKS_MAX`]. If all ranks are on one node, their
+/// messages count as if each had its own, because schedules between them go through a provider as well.
 pub fn estimate_ns(candidate: &Candidate, shape: &Shape) -> Option<u64> {
     if shape.n > RANKS_MAX {
         return None;
     }
-    let of = |rank| candidate.schedule(&Shape { rank, ..shape.clone() }, MAILBOX_BYTES);
-    let schedules: Vec<_> = (0..shape.n).map(of).collect();
+    let nodes = match shape.nodes.is_empty() {
+        true => (0..shape.n as u32).collect(),
+        false => shape.nodes.clone(),
+    };
+    let shape = Shape { nodes, ..shape.clone() };
+    Some(Costs::default().estimate(candidate, &shape).ceil() as u64)
+}
+
+/// The ranks of a large operation that are walked: some of the first node and of one in the middle, the root,
+/// and the ranks that the first messages to them come from.
+fn walked(shape: &Shape, of: &impl Fn(Rank) -> Vec<Step>) -> Vec<Rank> {
     let groups = shape.groups();
-    // Where all ranks are on one node, their messages still go through a provider, as if each had its own.
-    let port = |rank| if shape.nodes.is_empty() { rank } else { groups.leader(groups.group(rank)) };
-    Some(Walk::new((0..shape.n).map(port).collect()).walk(&schedules))
-}
-
-/// The ranks on their way through their schedules.
-struct Walk {
-    /// The rank that stands for the way of each rank's node to the network and back.
-    port: Vec<Rank>,
-    /// The time and the next step of each rank.
-    clocks: Vec<f64>,
-    at: Vec<usize>,
-    /// When each rank's transfers are complete.
-    complete: Vec<f64>,
-    /// When each port's way out is free, and the way in.
-    out: Vec<f64>,
-    into: Vec<f64>,
-    /// When each signal arrives, by rank and slot.
-    arrivals: HashMap<(Rank, Slot), f64>,
-}
-
-impl Walk {
-    fn new(port: Vec<Rank>) -> Walk {
-        let (at, zero) = (vec![0; port.len()], vec![0.0; port.len()]);
-        let [clocks, complete, out, into] = [zero.clone(), zero.clone(), zero.clone(), zero];
-        Walk { port, clocks, at, complete, out, into, arrivals: HashMap::new() }
+    let mut ranks: Vec<Rank> = Vec::new();
+    for node in 0..NODES.min(groups.len()) {
+        let members = groups.ranks(node * groups.len() / NODES);
+        ranks.extend(members.iter().step_by(members.len().div_ceil(RANKS_OF_NODE)));
     }
-
-    fn is_far(&self, a: Rank, b: Rank) -> bool {
-        self.port[a] != self.port[b]
+    ranks.push(shape.root);
+    ranks.sort_unstable();
+    ranks.dedup();
+    let first_wait = |rank| {
+        of(rank).iter().find_map(|step| match *step {
+            Step::Wait { of, .. } => Some(of),
+            _ => None,
+        })
+    };
+    let last = ranks.last().copied().into_iter().chain(ranks.first().copied());
+    let mut before = Vec::new();
+    for rank in last {
+        let chain = std::iter::successors(first_wait(rank), |rank| first_wait(*rank));
+        before.extend(chain.take(BEFORE_MAX));
     }
-
-    fn walk(mut self, schedules: &[Schedule]) -> u64 {
-        loop {
-            let mut has_moved = false;
-            for (rank, schedule) in schedules.iter().enumerate() {
-                while let Some(step) = schedule.steps.get(self.at[rank])
-                    && self.step(rank, step)
-                {
-                    self.at[rank] += 1;
-                    has_moved = true;
-                }
-            }
-            if !has_moved {
-                break;
-            }
-        }
-        let ends = self.clocks.iter().chain(&self.complete);
-        ends.fold(0.0_f64, |last, end| last.max(*end)) as u64
-    }
-
-    /// When `bytes` bytes that leave one rank now are at another one.
-    fn arrival(&mut self, from: Rank, to: Rank, bytes: usize) -> f64 {
-        let (now, bytes) = (self.clocks[from], bytes as f64);
-        if !self.is_far(from, to) {
-            self.clocks[from] += bytes * NEAR_BYTE_NS;
-            return self.clocks[from] + NEAR_NS;
-        }
-        let (from, to) = (self.port[from], self.port[to]);
-        let (time, leaves) = (bytes * FAR_BYTE_NS, now.max(self.out[from]));
-        self.out[from] = leaves + time;
-        self.into[to] = (leaves + FAR_NS).max(self.into[to]) + time;
-        self.into[to]
-    }
-
-    /// Takes a step, unless the signal that it waits for is not sent yet.
-    fn step(&mut self, rank: Rank, step: &Step) -> bool {
-        match *step {
-            Step::Put { to, bytes, signal, .. } => {
-                self.clocks[rank] += STEP_NS;
-                let arrival = self.arrival(rank, to, bytes);
-                match signal {
-                    Some(slot) => drop(self.arrivals.insert((to, slot), arrival)),
-                    None => self.complete[rank] = self.complete[rank].max(arrival),
-                }
-            }
-            Step::Get { of, bytes, .. } => {
-                self.clocks[rank] += STEP_NS;
-                let asks = if self.is_far(rank, of) { FAR_NS } else { 0.0 };
-                let now = self.clocks[of].max(self.clocks[rank] + asks);
-                let theirs = std::mem::replace(&mut self.clocks[of], now);
-                let arrival = self.arrival(of, rank, bytes);
-                self.clocks[of] = theirs;
-                self.complete[rank] = self.complete[rank].max(arrival);
-            }
-            Step::Signal { to, slot, .. } => {
-                self.clocks[rank] += STEP_NS;
-                let arrival = self.arrival(rank, to, 0);
-                self.arrivals.insert((to, slot), arrival);
-            }
-            Step::Wait { slot, .. } => match self.arrivals.get(&(rank, slot)) {
-                Some(arrival) => self.clocks[rank] = self.clocks[rank].max(*arrival) + STEP_NS,
-                None => return false,
-            },
-            Step::Complete => self.clocks[rank] = self.clocks[rank].max(self.complete[rank]),
-            Step::Copy { bytes, .. } => self.clocks[rank] += bytes as f64 * NEAR_BYTE_NS,
-            Step::CopyStrided { block, count, .. } => {
-                self.clocks[rank] += (block * count) as f64 * NEAR_BYTE_NS;
-            }
-            Step::Reduce { bytes, .. } => self.clocks[rank] += bytes as f64 * COMBINE_BYTE_NS,
-        }
-        true
-    }
+    ranks.extend(before);
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::select::Preferences;
     use crate::shape::Operation;
 
-    fn ns(operation: Operation, name: &str, n: usize, bytes: usize) -> u64 {
-        let candidate = Candidate::all(operation).find(|one| one.algorithm.name == name).unwrap();
-        estimate_ns(&candidate, &Shape::new(operation, 0, n, bytes / 8, 8)).unwrap()
+    fn candidate(operation: Operation, name: &str) -> Candidate {
+        Candidate::all(operation).find(|one| one.algorithm.name == name).unwrap()
+    }
+
+    /// Each rank on a node of its own.
+    fn spread(operation: Operation, n: usize, bytes: usize) -> Shape {
+        let nodes = (0..n as u32).collect();
+        Shape { nodes, ..Shape::new(operation, 0, n, bytes / 8, 8) }
+    }
+
+    /// Plain LogGP: 1 us, 200 ns, and 10 GB/s.
+    fn plain() -> Costs {
+        let none = Costs { wait_overhead: 0.0, copy_byte: 0.0, reduce_byte: 0.0, ..Costs::default() };
+        Costs { latency: 1000.0, send_overhead: 200.0, byte: 0.1, link_byte: 0.1, ..none }
+    }
+
+    fn agree(what: &str, time: f64, wanted: f64) {
+        assert!((time - wanted).abs() <= 0.01 * wanted, "{what}: {time}, the closed form says {wanted}");
     }
 
     #[test]
-    fn every_schedule_is_walked_to_its_end() {
+    fn closed_forms() {
+        for n in [2, 64, 1000, 4096, 100_000] {
+            let rounds = (n as f64).log2().ceil();
+            let shape = spread(Operation::Barrier, n, 0);
+            let time = plain().estimate(&candidate(Operation::Barrier, "dissemination"), &shape);
+            agree("dissemination", time, rounds * 1200.0);
+        }
+        for (n, bytes) in [(2, 64), (64, 4096), (4096, 4096), (20_000, 8)] {
+            let shape = spread(Operation::AllGather, n, bytes);
+            let time = plain().estimate(&candidate(Operation::AllGather, "ring"), &shape);
+            agree("ring", time, (n - 1) as f64 * (1200.0 + 0.1 * bytes as f64));
+            let shape = spread(Operation::AllToAll, n, bytes);
+            let time = plain().estimate(&candidate(Operation::AllToAll, "pairwise"), &shape);
+            agree("pairwise", time, (n - 1) as f64 * (1200.0 + 0.1 * bytes as f64));
+            let time = plain().estimate(&candidate(Operation::AllToAll, "linear"), &shape);
+            let each = (0.1 * bytes as f64).max(200.0);
+            agree("linear", time, (n - 1) as f64 * each + 1000.0 + (0.1 * bytes as f64).min(200.0));
+        }
+        let shape = spread(Operation::Broadcast, 4096, 8);
+        let time = plain().estimate(&candidate(Operation::Broadcast, "linear"), &shape);
+        agree("linear broadcast", time, 4095.0 * 200.0 + 1000.8);
+    }
+
+    /// A processor that moves data takes twice as long for an exchange as for one way, and cards are shared.
+    #[test]
+    fn processors_and_cards_are_busy() {
+        let costs = Costs { processor_moves_data: true, receive_overhead: 200.0, ..plain() };
+        let shape = spread(Operation::AllGather, 2, 1 << 20);
+        let ring = candidate(Operation::AllGather, "ring");
+        let bytes = 0.1 * f64::from(1 << 20);
+        agree("exchange", costs.estimate(&ring, &shape), 400.0 + 2.0 * bytes);
+        let two = Shape { nodes: vec![0, 0, 1, 1].into(), ..spread(Operation::AllToAll, 4, 1 << 20) };
+        let linear = candidate(Operation::AllToAll, "linear");
+        let time = Costs { node_byte: 0.0, ..plain() }.estimate(&linear, &two);
+        assert!(
+            time > 4.0 * bytes && time < 4.1 * bytes + 3000.0,
+            "two ranks a card, two blocks each: {time}"
+        );
+    }
+
+    #[test]
+    fn every_candidate_has_a_time_in_every_team() {
         for operation in Operation::ALL {
-            for (n, count) in (1..10).flat_map(|n| [1, 1000, 1 << 16].map(|count| (n, count))) {
-                let shape = Shape::new(operation, 0, n, count, 8);
-                for candidate in Candidate::all(operation).filter(|one| one.can_do(&shape)) {
-                    let found = estimate_ns(&candidate, &shape).unwrap();
-                    let least = if n == 1 { 0 } else { FAR_NS as u64 };
-                    assert!(found >= least, "{candidate} of {operation} among {n}: {found} ns");
+            for (n, bytes) in [1, 2, 7, 16, 33].into_iter().flat_map(|n| [0, 8, 1 << 20].map(|b| (n, b))) {
+                for ppn in [1, 3] {
+                    let nodes = (0..n as u32).map(|rank| rank / ppn).collect();
+                    let shape = Shape { nodes, ..Shape::new(operation, 0, n, bytes / 8, 8) };
+                    for candidate in Candidate::all(operation).filter(|one| one.can_do(&shape)) {
+                        let time = Costs::default().estimate(&candidate, &shape);
+                        let least = if n <= ppn as usize { 0.0 } else { 15_000.0 };
+                        let is_nothing = bytes == 0 && operation != Operation::Barrier;
+                        assert!(time.is_finite() && (time >= least || is_nothing), "{candidate} {n}: {time}");
+                    }
                 }
             }
         }
-        let many = Shape::new(Operation::Barrier, 0, RANKS_MAX + 1, 0, 1);
-        assert_eq!(estimate_ns(&Candidate::all(Operation::Barrier).next().unwrap(), &many), None);
     }
 
     #[test]
     fn the_known_orders_are_found() {
-        use Operation::{AllGather, AllReduce, AllToAll, Broadcast};
         let faster = |operation, one, other, n, bytes| {
-            let (one_ns, other_ns) = (ns(operation, one, n, bytes), ns(operation, other, n, bytes));
+            let shape = spread(operation, n, bytes);
+            let [one_ns, other_ns] =
+                [one, other].map(|name| Costs::default().estimate(&candidate(operation, name), &shape));
             assert!(one_ns < other_ns, "{operation} of {bytes} B: {one} {one_ns}, {other} {other_ns}");
         };
-        faster(Broadcast, "binomial", "chain", 16, 8);
-        faster(Broadcast, "chain", "binomial", 16, 4 << 20);
-        faster(Broadcast, "linear", "chain", 4, 8);
-        faster(AllReduce, "recursive_doubling", "ring", 16, 8);
-        faster(AllReduce, "ring", "recursive_doubling", 16, 4 << 20);
-        faster(AllGather, "bruck", "ring", 16, 8);
-        faster(AllToAll, "pairwise", "bruck", 16, 1 << 20);
+        faster(Operation::Broadcast, "binomial", "chain", 16, 8);
+        faster(Operation::Broadcast, "chain", "binomial", 16, 4 << 20);
+        faster(Operation::Broadcast, "linear", "chain", 4, 8);
+        faster(Operation::AllReduce, "recursive_doubling", "ring", 16, 8);
+        faster(Operation::AllReduce, "ring", "recursive_doubling", 16, 4 << 20);
+        faster(Operation::AllGather, "bruck", "ring", 1000, 8);
+        faster(Operation::AllToAll, "pairwise", "bruck", 16, 1 << 20);
     }
 
     #[test]
-    fn messages_within_a_node_are_cheap() {
-        let candidate = Candidate::all(Operation::AllReduce).find(|one| one.algorithm.name == "hierarchical");
-        let on = |nodes: &[u32]| Shape {
-            nodes: nodes.iter().copied().collect(),
-            ..Shape::new(Operation::AllReduce, 0, 4, 1, 8)
-        };
-        let of = |nodes: &[u32]| estimate_ns(&candidate.unwrap(), &on(nodes)).unwrap();
-        assert!(of(&[0, 0, 1, 1]) < of(&[0, 1, 2, 3]));
+    fn the_choice_stays_first_and_the_quickest_follow() {
+        let shape = spread(Operation::Broadcast, 64, 1 << 20);
+        let mut choices = Preferences::default().candidates(&shape, None);
+        let first = Candidate::from(choices[0]);
+        Costs::default().order(&mut choices, &shape);
+        assert_eq!(Candidate::from(choices[0]), first);
+        let time = |choice: &Choice| Costs::default().estimate(&Candidate::from(*choice), &shape);
+        assert!(choices[1..].is_sorted_by(|a, b| time(a) <= time(b)), "{choices:?}");
+        let all = Candidate::all(Operation::Broadcast).filter(|one| one.can_do(&shape)).collect();
+        assert!(Costs::default().ranking(all, &shape).is_sorted_by(|a, b| a.1 <= b.1));
+        assert_eq!(estimate_ns(&first, &spread(Operation::Broadcast, 65, 8)), None);
     }
 }

@@ -74,7 +74,7 @@
 //! | [`tuning`] | the tuning file: the algorithms that were measured to be best |
 //! | [`select`] | the choice of an algorithm |
 //! | [`candidates`] | the algorithms that may take its place, for measurements |
-//! | [`estimate`] | how long they take, roughly |
+//! | [`estimate`] | how long they take, by LogGP |
 //! | [`check`] | the checker |
 //! | [`draw`] | pictures |
 

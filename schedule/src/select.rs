@@ -132,15 +132,31 @@ impl Preferences {
     /// Whether an algorithm can perform the operation of a shape, with a right result by the laws of the
     /// function that combines elements and by the settings.
     pub(crate) fn permits(&self, algorithm: &Algorithm, shape: &Shape, laws: Option<Laws>) -> bool {
+        self.obstacle(algorithm, shape, laws).is_none()
+    }
+
+    /// The reason why an algorithm cannot perform the operation of a shape, or not with a right result by the
+    /// laws of the function that combines elements and by the settings.
+    pub fn obstacle(&self, algorithm: &Algorithm, shape: &Shape, laws: Option<Laws>) -> Option<&'static str> {
         // An associative and commutative function has the same result in any order.
         let needs_ranks = laws.is_some_and(|laws| self.keeps_ranks(laws));
         let needs_order = laws.is_some_and(|laws| !laws.is_commutative);
-        let is_right = match algorithm.fold {
-            Fold::None | Fold::Ranks => true,
-            Fold::Tree => !needs_ranks,
-            Fold::Any => !needs_ranks && !needs_order,
-        };
-        is_right && (algorithm.restriction)(shape).is_none()
+        match algorithm.fold {
+            Fold::Tree | Fold::Any if needs_ranks => {
+                Some("combines in another order than that of the PEs (PELAGO_DETERMINISTIC=on)")
+            }
+            Fold::Any if needs_order => Some("changes the places of operands, which are not commutative"),
+            _ => (algorithm.restriction)(shape),
+        }
+    }
+}
+
+/// How the choice by thresholds counts a block of this shape.
+pub fn size_class(shape: &Shape) -> String {
+    match shape.block_bytes() {
+        bytes if bytes <= SMALL_BYTES => format!("small (up to {SMALL_BYTES} B), so that rounds decide"),
+        bytes if bytes >= LARGE_BYTES => format!("large (from {LARGE_BYTES} B), so that bytes decide"),
+        _ => format!("between small (up to {SMALL_BYTES} B) and large (from {LARGE_BYTES} B)"),
     }
 }
 

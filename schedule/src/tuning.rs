@@ -39,6 +39,8 @@ const BOUND: RangeInclusive<u64> = 1..=i64::MAX as u64;
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     rules: BTreeMap<Operation, Vec<Rule>>,
+    /// The line at which each of them begins.
+    lines: BTreeMap<Operation, Vec<usize>>,
     is_for_one_node: bool,
 }
 
@@ -88,6 +90,8 @@ impl Rules {
                 return Err(reader.defect(key.span().start, reason));
             };
             rules.rules.insert(operation, reader.rules(operation, value)?);
+            let tables = value.get_ref().as_array().into_iter().flatten();
+            rules.lines.insert(operation, tables.map(|table| reader.line(table.span().start)).collect());
         }
         Ok(rules)
     }
@@ -109,6 +113,15 @@ impl Rules {
             .min_by_key(|rule| (rule.pes_max, rule.bytes_max))
     }
 
+    /// The line of its file at which the rule that holds for a shape begins, counted from 1.
+    pub fn line(&self, shape: &Shape) -> Option<usize> {
+        let found = self.find(shape)?;
+        let bounds = |rule: &Rule| (rule.pes_max, rule.bytes_max);
+        let index =
+            self.rules.get(&shape.operation)?.iter().position(|rule| bounds(rule) == bounds(found))?;
+        self.lines.get(&shape.operation)?.get(index).copied()
+    }
+
     /// The number of rules.
     pub fn count(&self) -> usize {
         self.rules.values().map(Vec::len).sum()
@@ -116,6 +129,24 @@ impl Rules {
 }
 
 impl Rule {
+    /// The rules for teams of up to `pes` members, from the best algorithm for each size in ascending order:
+    /// sizes with the same one form one rule, and the bound between two is their geometric mean.
+    pub fn by_bytes(pes: usize, best: &[(usize, &'static Algorithm, Tuning)]) -> Vec<Rule> {
+        let mut rules: Vec<Rule> = Vec::new();
+        let mut before = 0;
+        for &(bytes, algorithm, tuning) in best {
+            let is_same = |rule: &Rule| rule.algorithm.name == algorithm.name && rule.tuning == tuning;
+            if !rules.last().is_some_and(is_same) {
+                if let Some(last) = rules.last_mut() {
+                    last.bytes_max = (before as f64 * bytes as f64).sqrt() as usize;
+                }
+                rules.push(Rule { pes_max: pes, bytes_max: usize::MAX, algorithm, tuning });
+            }
+            before = bytes;
+        }
+        rules
+    }
+
     /// The text of the rule in a file, with an empty line before it.
     pub fn text(&self) -> String {
         let mut text = format!("\n[[{}]]\n", self.algorithm.operation);
@@ -142,8 +173,12 @@ type Value<'t> = Spanned<DeValue<'t>>;
 
 impl Reader<'_> {
     fn defect(&self, at: usize, reason: String) -> Defect {
+        Defect { line: self.line(at), reason }
+    }
+
+    fn line(&self, at: usize) -> usize {
         let before = &self.text.as_bytes()[..at.min(self.text.len())];
-        Defect { line: before.iter().filter(|byte| **byte == b'\n').count() + 1, reason }
+        before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
     fn is_one(&self, value: &Value<'_>) -> Result<bool, Defect> {
@@ -272,6 +307,9 @@ mod tests {
         }
         assert_eq!(holding(&rules, Operation::Barrier, 100, 0), Some("tree"));
         assert_eq!(holding(&rules, Operation::Reduce, 4, 8), None);
+        let line = |n, bytes| rules.line(&Shape::new(Operation::Broadcast, 0, n, bytes, 1));
+        assert_eq!([line(9, 1), line(8, 64), line(8, 65), line(4, 9)], [2, 4, 8, 13].map(Some));
+        assert_eq!(rules.line(&Shape::new(Operation::Reduce, 0, 4, 8, 1)), None);
         let tuning = |n, bytes| rules.find(&Shape::new(Operation::Broadcast, 0, n, bytes, 1)).unwrap().tuning;
         assert_eq!((tuning(8, 100).radix, tuning(2, 8).segment_bytes), (8, 1024));
         assert_eq!(tuning(8, 8), Tuning::default());

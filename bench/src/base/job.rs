@@ -7,7 +7,7 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 
 use anyhow::{Context, bail};
-use pelago_boot::{Cause, Failure, JobReport, JobSpec, launch};
+use pelago_boot::{Cause, Failure, JobReport, JobSpec, Machines, launch};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::de::DeserializeOwned;
 
@@ -60,6 +60,25 @@ pub fn perf(
     Ok(text.lines().map(str::to_owned).collect())
 }
 
+/// The same on hosts, as many PEs as they have slots; PE 0 of the job writes to the launcher.
+///
+/// # Errors
+/// If the job cannot be started or fails.
+pub fn perf_on(
+    machines: &Machines,
+    bind: bool,
+    variables: &[(&str, &str)],
+    args: &[&str],
+) -> anyhow::Result<Vec<String>> {
+    let pes = machines.hosts.iter().map(|host| host.slots).sum();
+    let mut spec = spec(pes, bind, variables, "perf", args)?;
+    (spec.machines, spec.capture) = (Some(machines.clone()), true);
+    let report = launch(&spec)?;
+    succeeded(&report, "perf", pes)?;
+    let text = report.output.into_iter().next().unwrap_or_default().stdout;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
 /// Starts a built-in application on `pes` PEs, with these variables set in each, and waits for its end.
 ///
 /// # Errors
@@ -71,17 +90,29 @@ pub fn run(
     app: &str,
     args: &[&str],
 ) -> anyhow::Result<()> {
+    succeeded(&launch(&spec(pes, bind, variables, app, args)?)?, app, pes)
+}
+
+fn spec(
+    pes: usize,
+    bind: bool,
+    variables: &[(&str, &str)],
+    app: &str,
+    args: &[&str],
+) -> anyhow::Result<JobSpec> {
     let this = std::env::current_exe().context("finding the path of this command")?;
     let args = ["app", app].iter().chain(args).map(Into::into).collect();
     // The benchmarks measure PEs that are processes.
     let variables = variables.iter().chain(&[("PELAGO_PES_PER_PROCESS", "1")]);
     let env = variables.map(|(name, value)| (name.into(), value.into())).collect();
-    let spec = JobSpec { args, env, bind, ..JobSpec::new(pes, this) };
-    let JobReport { status, failures, .. } = launch(&spec)?;
-    match failures.first() {
-        Some(failure) => Err(error_of(failure).context(format!("{app} on {pes} PEs"))),
-        None if status != 0 => bail!("{app} on {pes} PEs: exit status {status}"),
-        None => Ok(()),
+    Ok(JobSpec { args, env, bind, ..JobSpec::new(pes, this) })
+}
+
+fn succeeded(report: &JobReport, app: &str, pes: usize) -> anyhow::Result<()> {
+    match (report.failures.first(), report.status) {
+        (Some(failure), _) => Err(error_of(failure).context(format!("{app} on {pes} PEs"))),
+        (None, 0) => Ok(()),
+        (None, status) => bail!("{app} on {pes} PEs: exit status {status}"),
     }
 }
 

@@ -31,8 +31,22 @@ absent! {
     Bench
     /// Repeat the tables and figures of the papers (not in this build)
     PaperCommand
-    /// Find the best algorithms of collective operations on this machine (not in this build)
-    Tune
+    /// Fit a machine file to measured times (not in this build)
+    Measure
+}
+
+/// The options of `pelago tune` without a subcommand: any.
+#[derive(Args)]
+pub struct Here {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+impl Here {
+    /// Returns the error.
+    pub fn execute(self) -> anyhow::Result<ExitCode> {
+        bail!(REMEDY);
+    }
 }
 
 const REMEDY: &str = "this pelago was built without its measurements; build it with them: \

@@ -2,10 +2,10 @@
 //! tuning file. Invariant: all candidates of an operation are measured as schedules, by the same application
 //! with the same arguments, in alternating jobs; the file is complete or does not exist.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -21,15 +21,11 @@ use pelago_bench::{Record, Table, figure, parse, perf_job};
 use pelago_boot::outln;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// Find the best algorithms of collective operations on this machine, and write them to a file
-///
-/// Times every algorithm as a schedule: this is the form of nonblocking collectives, and of collectives
-/// between nodes. Blocking collectives between PEs of one node use direct forms, which need no tuning. The
-/// file applies to teams on one node with up to the largest measured number of PEs. PELAGO_COLL_TUNING names
-/// the file to a job; each PE reads it.
+use crate::whole_file::WholeFile;
+
+/// The options of `pelago tune` without a subcommand.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
-pub struct Tune {
+pub struct Here {
     /// Numbers of PEs, with commas; default: powers of two from 2 to the number of cores, at least 2,4
     #[arg(short, value_name = "N", value_delimiter = ',', value_parser = number_of_pes)]
     n: Vec<usize>,
@@ -46,14 +42,6 @@ pub struct Tune {
     #[arg(long)]
     quick: bool,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  pelago tune                                       all operations, a few minutes
-  pelago tune -n 2,4 --operations broadcast,reduce  some operations, for teams of up to 2 and 4 PEs
-  pelago tune -n 8 --bytes 8,4096,1048576 --output here.toml
-  PELAGO_COLL_TUNING=here.toml pelago info --collectives -n 8
-  PELAGO_COLL_TUNING=here.toml pelago run -n 8 ./my-program";
 
 const DEFAULT_BYTES: &str = "8,512,4096,32768,262144,1048576";
 /// The number of rounds; each measures every candidate once.
@@ -79,25 +67,16 @@ struct Verdict<'c> {
     built_in_ns: Option<f64>,
 }
 
-impl Tune {
+impl Here {
     /// Measures, prints a table, writes the file.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         // The file is created before the measurements, which take minutes.
-        let part = beside(&self.output);
-        let file = File::create(&part).with_context(|| format!("creating {}", part.display()))?;
-        let outcome = self.measure().and_then(|(table, text)| self.finish(file, &part, &table, &text));
-        if outcome.is_err() {
-            fs::remove_file(&part).ok();
-        }
-        outcome.map(|()| ExitCode::SUCCESS)
-    }
-
-    fn finish(&self, mut file: File, part: &Path, table: &Table, text: &str) -> anyhow::Result<()> {
+        let file = WholeFile::create(&self.output)?;
+        let (table, text) = self.measure()?;
+        file.finish(&text)?;
         let path = self.output.display();
-        file.write_all(text.as_bytes()).with_context(|| format!("writing {}", part.display()))?;
-        fs::rename(part, &self.output).with_context(|| format!("writing {path}"))?;
         outln!("{table}\nWritten to {path}. To use it, set {}={path}", tuning::VARIABLE)?;
-        Ok(())
+        Ok(ExitCode::SUCCESS)
     }
 
     /// The table for the user, and the text of the file.
@@ -246,23 +225,13 @@ fn verdicts<'c>(pes: usize, candidates: &'c [Candidate], times: &[Times]) -> Vec
     sizes.map(verdict).collect()
 }
 
-/// The rules for one operation and one number of PEs: sizes with the same winner form one rule; the bound
-/// between two winners is their geometric mean.
+/// The rules for one operation and one number of PEs.
 fn rules(verdicts: &[Verdict<'_>]) -> Vec<Rule> {
-    let mut rules: Vec<Rule> = Vec::new();
-    for (index, Verdict { pes, bytes, winner: (winner, _), .. }) in verdicts.iter().enumerate() {
-        let is_same =
-            |rule: &Rule| rule.algorithm.name == winner.algorithm.name && rule.tuning == winner.tuning;
-        if rules.last().is_some_and(is_same) {
-            continue;
-        }
-        if let Some(last) = rules.last_mut() {
-            last.bytes_max = (verdicts[index - 1].bytes as f64 * *bytes as f64).sqrt() as usize;
-        }
-        let (algorithm, tuning) = (winner.algorithm, winner.tuning);
-        rules.push(Rule { pes_max: *pes, bytes_max: usize::MAX, algorithm, tuning });
-    }
-    rules
+    let best: Vec<_> = verdicts
+        .iter()
+        .map(|verdict| (verdict.bytes, verdict.winner.0.algorithm, verdict.winner.0.tuning))
+        .collect();
+    verdicts.first().map_or_else(Vec::new, |first| Rule::by_bytes(first.pes, &best))
 }
 
 impl Verdict<'_> {
@@ -285,7 +254,7 @@ impl Verdict<'_> {
     }
 }
 
-fn progress_bar(tune: &Tune, counts: &[usize], rounds: usize) -> anyhow::Result<ProgressBar> {
+fn progress_bar(tune: &Here, counts: &[usize], rounds: usize) -> anyhow::Result<ProgressBar> {
     if !std::io::stderr().is_terminal() {
         return Ok(ProgressBar::hidden());
     }
@@ -296,13 +265,6 @@ fn progress_bar(tune: &Tune, counts: &[usize], rounds: usize) -> anyhow::Result<
     let jobs: usize = tune.operations().into_iter().map(candidates).sum();
     let style = ProgressStyle::with_template("tuning [{bar:40}] {pos}/{len}, {eta} left, {msg}")?;
     Ok(ProgressBar::new((jobs * rounds) as u64).with_style(style))
-}
-
-/// The temporary file, in the folder of the output file.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    name.into()
 }
 
 fn sorted<T: Copy + Ord>(values: &[T]) -> Vec<T> {

@@ -16,7 +16,7 @@ const BARRIER: [&str; 8] =
 fn machines_are_listed_and_shown() {
     let names: Vec<_> =
         json(&["model", "machines", "--json"]).iter().map(|row| row["name"].clone()).collect();
-    assert_eq!(names, ["bluegene-p", "hdr-fat-tree", "slingshot-dragonfly"]);
+    assert_eq!(names, ["bluegene-p", "hdr-fat-tree", "slingshot-dragonfly", "tcp-veth"]);
     let text = run(&["model", "machines"]).stdout;
     assert!(text.lines().any(|line| line.starts_with("bluegene-p           IBM")), "{text}");
     let file = run(&["model", "show", "hdr-fat-tree"]).stdout;
@@ -89,15 +89,15 @@ about = "the network of pelago sim"
 pes_per_node = 1
 cards_per_node = 1
 contention = "none"
-network = { latency_ns = 1000, hop_latency_ns = 0, send_overhead_ns = 100, receive_overhead_ns = 100, \
-wait_overhead_ns = 20, gap_ns = 10, bytes_per_second = 10e9 }
+network = { latency_ns = 1000, hop_latency_ns = 0, send_overhead_ns = 100, send_rest_ns = 0, \
+receive_overhead_ns = 100, wait_overhead_ns = 20, gap_ns = 10, bytes_per_second = 10e9 }
 node = { latency_ns = 100, overhead_ns = 0, bytes_per_second = 20e9, memory_bytes_per_second = 1e16 }
 compute = { copy_bytes_per_second = 1e16, reduce_bytes_per_second = 1e16 }
 topology = { kind = "switch" }
 protocol = { eager_bytes = 4096, message_send_overhead_ns = 100, message_receive_overhead_ns = 100, \
 handshake_overhead_ns = 0, \
-progress = "alone", puts = "hardware", signals = "after data", overhead_of = "processor", outstanding = 64, \
-packet_bytes = 4096 }
+progress = "alone", puts = "hardware", signals = "after data", data_moved_by = "card", \
+overhead_of = "processor", outstanding = 64, packet_bytes = 4096 }
 "#;
 
 /// The runtime over its simulated network takes the time of the model: real PEs run the same schedules there.

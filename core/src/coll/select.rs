@@ -14,7 +14,7 @@ use pelago_boot::{CollFormKind, SettingError, Settings, SyncMemoryKind, settings
 use pelago_schedule::select;
 use std::collections::BTreeMap;
 
-pub use pelago_schedule::select::{Choice, Laws, Preferences, Reason};
+pub use pelago_schedule::select::{Choice, Laws, Preferences, Reason, size_class};
 
 /// The setting that names algorithms.
 const FORCED: &str = "PELAGO_COLL";

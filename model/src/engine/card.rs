@@ -11,7 +11,8 @@ impl State<'_> {
     /// A new message, which comes to the card at once.
     pub(super) fn launch(&mut self, kind: Kind, (from, to): (u32, u32), bytes: u64, size: u64, key: u64) {
         let (tail, to_send, to_arrive) = (0, bytes, bytes);
-        let message = Message { kind, from, to, bytes, size, key, tail, to_send, to_arrive };
+        let head = self.now;
+        let message = Message { kind, from, to, bytes, size, key, head, tail, to_send, to_arrive };
         let id = self.messages.add(message);
         self.counts.messages += 1;
         self.counts.bytes += bytes;
@@ -98,13 +99,18 @@ impl State<'_> {
         let start = self.now + self.card_overhead(&message);
         let left = start + self.machine.network.gap + moving(message.bytes, self.rates.card);
         self.cards[card].send_free = left;
+        self.busy_until(&message, left);
         let head = start + self.machine.network.latency;
         let (from, to) = (self.node(message.from), self.node(message.to));
         let arrival = match self.machine.contention {
             Contention::Queue => {
-                let passage = self.links.carry(from, to, message.bytes, head);
+                // A card sends packets of all its messages in turn, so the links may serve this one from the
+                // time at which it came to the card; its last byte leaves the card as late as it does.
+                let came = message.head + (start - self.now) + self.machine.network.latency;
+                let passage = self.links.carry(from, to, message.bytes, came);
+                let waited = head - came;
                 self.messages.get_mut(id).tail = passage.tail;
-                passage.head
+                passage.head + waited
             }
             _ => head + self.links.hops(from, to),
         };
@@ -113,6 +119,7 @@ impl State<'_> {
     }
 
     fn start_flow(&mut self, card: usize, id: u32) {
+        self.messages.get_mut(id).head = Time::MAX;
         let message = self.messages.get(id);
         let start = self.now + self.card_overhead(&message);
         self.cards[card].send_free = start + self.machine.network.gap;
@@ -152,6 +159,7 @@ impl State<'_> {
             let message = self.messages.get(id);
             let hops = self.links.hops(self.node(message.from), self.node(message.to));
             let overhead = self.card_overhead(&message);
+            self.busy_until(&message, self.now + overhead);
             let arrival = self.now + overhead + network.gap + network.latency + hops;
             self.queue.push(arrival, Event::Deliver(id));
             self.sent(&message, self.now + overhead);
@@ -164,6 +172,7 @@ impl State<'_> {
         let message = self.messages.get(id);
         let is_first = message.to_send == message.bytes;
         if is_first {
+            self.messages.get_mut(id).head = Time::MAX;
             let index = id as usize;
             if self.routes.len() <= index {
                 self.routes.resize_with(index + 1, Vec::new);
@@ -184,6 +193,7 @@ impl State<'_> {
         let packet = self.packets.add(Packet { message: id, bytes, hop: 0, tail: 0 });
         self.queue.push(head, Event::Packet(packet));
         self.messages.get_mut(id).to_send -= bytes;
+        self.busy_until(&message, left);
         match message.to_send > bytes {
             true => self.cards[card].queue.push_back(id),
             false => self.sent(&message, left),
@@ -206,7 +216,9 @@ impl State<'_> {
         let gap = if message.to_arrive == message.bytes { self.machine.network.gap } else { 0 };
         let free = self.cards[card].receive_free.max(self.now) + gap + moving(packet.bytes, self.rates.card);
         self.cards[card].receive_free = free;
+        let now = self.now;
         let message = self.messages.get_mut(packet.message);
+        message.head = message.head.min(now);
         message.tail = message.tail.max(free).max(packet.tail);
         message.to_arrive -= packet.bytes;
         if message.to_arrive == 0 {
@@ -220,10 +232,20 @@ impl State<'_> {
         let message = self.messages.get(id);
         let card = self.card(message.to);
         let occupancy = self.machine.network.gap + moving(message.bytes, self.rates.card);
+        self.messages.get_mut(id).head = self.now;
         let card = &mut self.cards[card];
         card.receive_free = card.receive_free.max(self.now) + occupancy;
         let at = card.receive_free.max(message.tail);
         self.queue.push(at, Event::Deliver(id));
+    }
+
+    /// A processor that moves data is busy until its message has left and its call returns.
+    fn busy_until(&mut self, message: &Message, left: Time) {
+        let carries = !matches!(message.kind, Kind::Reply | Kind::Announcement | Kind::ClearToSend);
+        if carries && self.machine.protocol.processor_moves_data {
+            let sender = &mut self.ranks[message.from as usize];
+            sender.clock = sender.clock.max(left + self.machine.network.send_rest);
+        }
     }
 
     /// The source of a message is free from `at` on.

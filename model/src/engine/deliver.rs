@@ -5,7 +5,7 @@
 //! time.
 
 use super::state::{Blocked, Event, Kind, Message, NO_SIGNAL, State};
-use crate::time::Time;
+use crate::time::{Time, moving};
 
 impl State<'_> {
     /// All of a message has arrived.
@@ -34,7 +34,8 @@ impl State<'_> {
             // An announcement needs the processor only once its receive is posted: see `take_effect`.
             Kind::ClearToSend => !protocol.progresses_alone,
             Kind::Announcement => !protocol.progresses_alone && self.is_posted(id),
-            Kind::Reply | Kind::Eager | Kind::Data => false,
+            Kind::Reply => is_far && protocol.processor_moves_data,
+            Kind::Eager | Kind::Data => false,
             // These are never delivered: they take effect at once.
             Kind::Acknowledgement | Kind::Signal => false,
         }
@@ -43,9 +44,19 @@ impl State<'_> {
     /// A rank in a call executes the messages that have waited for it.
     pub(super) fn serve_deferred(&mut self, number: u32) {
         while let Some(id) = self.ranks[number as usize].deferred.pop_front() {
-            let overhead = self.overhead_of(self.messages.get(id).kind);
+            let message = self.messages.get(id);
+            let overhead = self.overhead_of(message.kind);
+            let is_moved = matches!(message.kind, Kind::Put | Kind::PutFirst | Kind::Reply);
+            let moves = is_moved && self.machine.protocol.processor_moves_data;
             let rank = &mut self.ranks[number as usize];
-            rank.clock = rank.clock.max(self.now) + overhead;
+            rank.clock = match moves {
+                // The processor moves the data while they come, if it is free.
+                true => {
+                    let start = rank.clock.max(message.head.min(self.now));
+                    self.now.max(start + overhead + moving(message.bytes, self.rates.card))
+                }
+                false => rank.clock.max(self.now) + overhead,
+            };
             let at = rank.clock;
             self.queue.push(at, Event::Effect(id));
         }
@@ -53,7 +64,7 @@ impl State<'_> {
 
     fn overhead_of(&self, kind: Kind) -> Time {
         match kind {
-            Kind::Put | Kind::PutFirst | Kind::Request => self.machine.network.receive_overhead,
+            Kind::Put | Kind::PutFirst | Kind::Request | Kind::Reply => self.machine.network.receive_overhead,
             Kind::Signal => self.machine.network.send_overhead,
             Kind::Announcement | Kind::ClearToSend => {
                 self.machine.protocol.message_receive_overhead + self.machine.protocol.handshake_overhead

@@ -137,16 +137,19 @@ impl<'a> State<'a> {
             Action::Put { to, bytes, signal } => {
                 let key = signal.map_or(NO_SIGNAL, |slot| self.key(number, slot));
                 self.put(number, to, bytes, key);
+                self.end_send(number, to);
                 true
             }
             Action::Get { of, bytes } => {
                 self.get(number, of, bytes);
+                self.end_send(number, of);
                 true
             }
             Action::Wait { slot } => self.wait(number, self.key(number, slot)),
             Action::Complete => self.complete(number),
             Action::Send { to, bytes, tag } => {
                 self.send(number, to, bytes, tag);
+                self.end_send(number, to);
                 true
             }
             Action::Receive { of, tag } => {
@@ -156,6 +159,13 @@ impl<'a> State<'a> {
             Action::Finish => self.finish(number),
             Action::Collective(collective) => self.begin(number, &collective),
             Action::Compute(_) | Action::Copy { .. } | Action::Reduce { .. } => true,
+        }
+    }
+
+    /// The call that has started a message goes on until it returns; see also `busy_until`.
+    fn end_send(&mut self, number: u32, to: u32) {
+        if self.node(to) != self.node(number) && !self.machine.protocol.processor_moves_data {
+            self.ranks[number as usize].clock += self.machine.network.send_rest;
         }
     }
 

@@ -165,6 +165,8 @@ pub(super) struct Message {
     pub(super) size: u64,
     /// The slot that it signals, [`NO_SIGNAL`], or its tag.
     pub(super) key: u64,
+    /// The time at which it came to the sender's card; later, its first byte to the receiver's.
+    pub(super) head: Time,
     /// The earliest time at which all of it can have arrived.
     pub(super) tail: Time,
     /// Bytes that have not been sent, and not arrived, of packets.

@@ -12,10 +12,11 @@ pub struct BuiltIn {
 }
 
 /// All of them.
-pub const BUILT_IN: [BuiltIn; 3] = [
+pub const BUILT_IN: [BuiltIn; 4] = [
     BuiltIn { name: "bluegene-p", text: include_str!("../../machines/bluegene-p.toml") },
     BuiltIn { name: "hdr-fat-tree", text: include_str!("../../machines/hdr-fat-tree.toml") },
     BuiltIn { name: "slingshot-dragonfly", text: include_str!("../../machines/slingshot-dragonfly.toml") },
+    BuiltIn { name: "tcp-veth", text: include_str!("../../machines/tcp-veth.toml") },
 ];
 
 impl BuiltIn {

@@ -47,6 +47,8 @@ pub struct Link {
     pub hop_latency: Time,
     /// Of the processor, or of the card with [`Protocol::card_has_overhead`], for a put, a get or a signal.
     pub send_overhead: Time,
+    /// Of the processor, from the time at which a message has left until its call returns.
+    pub send_rest: Time,
     /// Of the processor, for a request that the network does not execute by itself.
     pub receive_overhead: Time,
     /// Of the processor, for a wait that has ended.
@@ -98,6 +100,9 @@ pub struct Protocol {
     /// Whether the signal of a put is a message of its own, which the processor sends when the data are
     /// acknowledged; else it comes with the data.
     pub signals_follow: bool,
+    /// Whether the processor moves data between nodes to and from the card: then the sender is busy until its
+    /// message has left, and a target that executes puts by its processor is busy for their bytes.
+    pub processor_moves_data: bool,
     /// Whether the card, not the processor, spends the overhead of a send.
     pub card_has_overhead: bool,
     /// The messages of a PE that may be under way before a call that starts another waits; at least 1. This
@@ -202,6 +207,7 @@ impl Machine {
                 latency,
                 hop_latency: 0,
                 send_overhead: overhead,
+                send_rest: 0,
                 receive_overhead: overhead,
                 wait_overhead: 0,
                 gap,
@@ -222,6 +228,7 @@ impl Machine {
                 progresses_alone: true,
                 has_hardware_puts: true,
                 signals_follow: false,
+                processor_moves_data: false,
                 card_has_overhead: false,
                 outstanding: u32::MAX,
                 packet_bytes: 2048,

@@ -1,11 +1,12 @@
 //! Links that carry one thing at a time: whole messages, or packets.
 //!
-//! Invariant: a link is never idle while something waits for it. A packet comes to a link when it has
-//! passed the one before. A whole message counts as waiting for all links of its route from the time at
-//! which it is sent: that is the approximation of [`Contention::Queue`](crate::machine::Contention::Queue),
-//! and saves an event a link. The time of a message is then that of its slowest link, as in a fluid model.
-//! Links that began with a message only after the link before would stand idle in front of it, because they
-//! are not asked again: that was up to 113 % slower than packets.
+//! Invariant: a link is never idle while something waits for it. A packet comes to a link when it has passed
+//! the one before. A whole message counts as waiting for all links of its route from the time at which it
+//! comes to its card, which sends packets of all its messages in turn: that is the approximation of
+//! [`Contention::Queue`](crate::machine::Contention::Queue), and saves an event a link. The time of a message
+//! is then that of its slowest link, as in a fluid model. Links that began with a message only after the link
+//! before would stand idle in front of it, because they are not asked again: that was up to 113 % slower than
+//! packets.
 
 use crate::time::{Time, moving};
 use crate::topology::Topology;
@@ -61,8 +62,8 @@ impl Links {
         self.states.len() as u32
     }
 
-    /// Carries a whole message that is sent at `start`: every link of its route serves it after the
-    /// messages that were sent before.
+    /// Carries a whole message that comes to its card at `start`: every link of its route serves it after
+    /// the messages that were carried before.
     #[inline]
     pub(crate) fn carry(&mut self, from: usize, to: usize, bytes: u64, start: Time) -> Passage {
         let Links { topology, hop_latency, states } = self;

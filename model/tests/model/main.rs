@@ -3,6 +3,7 @@
 mod blue_gene;
 mod closed_forms;
 mod contention;
+mod estimate;
 mod machines;
 mod protocols;
 
@@ -17,4 +18,9 @@ fn collective(machine: &Machine, operation: Operation, name: &str, n: usize, byt
     let algorithm = find(operation, name).unwrap_or_else(|| panic!("{operation} has no {name}"));
     let workload = Arc::new(Collective::world(algorithm, n, bytes, machine.pes_per_node));
     run(machine, &workload).unwrap_or_else(|error| panic!("{operation} by {name}, {n} ranks: {error}"))
+}
+
+/// A built-in machine with another number of PEs on a node.
+fn machine_of(name: &str, pes_per_node: usize) -> Machine {
+    Machine { pes_per_node, ..Machine::load(name).unwrap() }
 }

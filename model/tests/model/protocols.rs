@@ -113,6 +113,29 @@ fn overhead_of_the_card_leaves_the_processor_free() {
     assert_eq!(pair(&machine, puts(), vec![Action::Wait { slot: 0 }]).ends, [3 * L, O + L]);
 }
 
+/// The processors of both sides move the bytes, at the rate of the card: together if each has one message,
+/// one after the other if each sends and receives.
+#[test]
+fn a_processor_that_moves_data_does_nothing_else() {
+    let put = |to| Action::Put { to, bytes: BYTES, signal: Some(0) };
+    let wait = || Action::Wait { slot: 0 };
+    let mut machine = machine();
+    (machine.protocol.processor_moves_data, machine.protocol.has_hardware_puts) = (true, false);
+    machine.network.send_rest = 300_000;
+    assert_eq!(pair(&machine, vec![put(1)], vec![wait()]).ends, [O + MOVING + 300_000, O + L + MOVING + O]);
+    let exchange = [0, 1].map(|peer| vec![put(1 - peer), wait()]);
+    let [first, second] = exchange;
+    // The bytes have come when the send returns; then the processor moves them.
+    let sent = O + MOVING + 300_000;
+    assert_eq!(pair(&machine, first.clone(), second.clone()).ends, [sent.max(O + L) + O + MOVING; 2]);
+    machine.contention = pelago_model::machine::Contention::Packets;
+    assert_eq!(pair(&machine, first, second).ends, [sent + O + MOVING; 2]);
+    let get = vec![Action::Get { of: 1, bytes: BYTES }, Action::Complete];
+    assert_eq!(pair(&machine, get, vec![]).ends[0], 3 * O + 2 * L + MOVING);
+    machine.protocol.processor_moves_data = false;
+    assert_eq!(pair(&machine, vec![put(1)], vec![wait()]).ends, [O + 300_000, O + L + MOVING + O]);
+}
+
 #[test]
 fn a_full_card_stops_the_processor() {
     let mut machine = machine();
