@@ -256,9 +256,11 @@ impl<'a> AmEndpoint<'a> {
     #[inline(always)]
     #[track_caller]
     pub fn look(&self) {
-        if self.peers.polls.count() {
+        // Loaded once: the compiler cannot know that a count does not change where the endpoint points to.
+        let polls = &self.peers.polls;
+        if polls.count() {
             self.progress();
-        } else if self.peers.polls.has_come() && !callback::holds_lock() {
+        } else if polls.has_come() && !callback::holds_lock() {
             self.world.execute_messages();
         }
     }
