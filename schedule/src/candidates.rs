@@ -3,7 +3,7 @@
 //!
 //! Invariant: the candidates and their order follow from values that all members know, so all members have
 //! the same ones. Two candidates of one list differ in the schedule of a rank, for a root among the first
-//! [`ROOTS_MAX`].
+//! `ROOTS_MAX`.
 
 use crate::algorithm::{Algorithm, Fold};
 use crate::schedule::{MAILBOX_BYTES, Schedule};
