@@ -30,7 +30,7 @@ const USUAL_PERCENT: u64 = 105;
 /// least after each round. They take the best candidate so far.
 pub const OPENING_CALLS: u64 = 8;
 /// Short calls have more of them after a round, so that the rounds are spread over time and a disturbance
-/// does not fall on all of them: about this many nanoseconds, but at most [`GAP_CALLS_MAX`] calls.
+/// does not fall on all of them: about this many nanoseconds, but at most `GAP_CALLS_MAX` calls.
 const GAP_NS: u64 = 2_000_000;
 const GAP_CALLS_MAX: u64 = 256;
 /// The most calls that a trial may cost, in calls by the best candidate; a round takes as many candidates as
