@@ -123,6 +123,37 @@ fn info_tells_of_the_machine() {
     }
 }
 
+#[test]
+fn info_computes_the_memory_of_jobs_of_any_size() {
+    let of = |pes: &str| json(&["info", "--scale", pes, "--ppn", "128", "--json"]);
+    let (small, large) = (of("1000"), of("1000000"));
+    let bytes = |report: &serde_json::Value, key: &str| report[key].as_u64().unwrap();
+    for report in [&small, &large] {
+        let sum = |held: &[&str]| -> u64 {
+            let parts = report["memory"].as_array().unwrap().iter();
+            let of_kind = parts.filter(|part| held.contains(&part["held"].as_str().unwrap()));
+            of_kind.map(|part| part["bytes"].as_u64().unwrap()).sum()
+        };
+        assert_eq!(bytes(report, "least_bytes"), sum(&["always", "each team"]), "{report}");
+        assert_eq!(bytes(report, "starting_bytes"), sum(&["always", "at the start"]), "{report}");
+        assert_eq!(report["goal_bytes"], 64 << 20);
+    }
+    assert!(bytes(&small, "most_bytes") < bytes(&large, "most_bytes"));
+    // The goal of the project, kept by the structures: not a time, and the same on every machine.
+    assert!(
+        bytes(&large, "most_bytes") <= 64 << 20 && bytes(&large, "starting_bytes") <= 64 << 20,
+        "{large}"
+    );
+    assert_eq!((bytes(&large, "pes"), bytes(&large, "pes_per_node")), (1_000_000, 128));
+    let text = run(&["info", "--scale", "1000000", "--ppn", "128"]).stdout;
+    for part in large["memory"].as_array().unwrap() {
+        assert!(text.contains(part["part"].as_str().unwrap()), "no {part} in {text}");
+    }
+    for row in large["start_messages"].as_array().unwrap() {
+        assert!(text.contains(row["of"].as_str().unwrap()), "no {row} in {text}");
+    }
+}
+
 /// This test passes on machines with libfabric and on those without.
 #[test]
 fn info_says_of_every_fabric_whether_it_serves_and_why_not() {
