@@ -127,7 +127,7 @@ fn info_tells_of_the_machine() {
 fn info_computes_the_memory_of_jobs_of_any_size() {
     let of = |pes: &str| json(&["info", "--scale", pes, "--ppn", "128", "--json"]);
     let (small, large) = (of("1000"), of("1000000"));
-    let bytes = |report: &serde_json::Value, key: &str| report[key].as_u64().unwrap();
+    let bytes = |report: &Value, key: &str| report[key].as_u64().unwrap();
     for report in [&small, &large] {
         let sum = |held: &[&str]| -> u64 {
             let parts = report["memory"].as_array().unwrap().iter();

@@ -63,7 +63,7 @@ impl<'a, T: Element> Local<'a, T> {
     #[inline]
     #[track_caller]
     pub fn range(&self, range: Range<usize>) -> Local<'a, T> {
-        let len = range.end.wrapping_sub(range.start);
+        let Some(len) = range.end.checked_sub(range.start) else { ends_before_start(self, &range) };
         self.check(range.start, len);
         // SAFETY: the range was compared with the part's length above.
         let part = unsafe { self.part.starting_at(range.start) };
@@ -220,12 +220,16 @@ impl<'a, T: Element> Local<'a, T> {
 
 #[cold]
 #[inline(never)]
+#[track_caller]
+fn ends_before_start<T: Element>(local: &Local<'_, T>, range: &Range<usize>) -> ! {
+    let me = local.view.world().my_pe();
+    panic!("PE {me}: the range of elements {range:?} ends before its start");
+}
+
+#[cold]
+#[inline(never)]
 fn out_of_range<T: Element>(local: &Local<'_, T>, index: usize, count: usize) -> ! {
     let (me, len, all) = (local.view.world().my_pe(), local.len, local.view.len());
-    if index.checked_add(count).is_none() {
-        let end = index.wrapping_add(count);
-        panic!("PE {me}: the range of elements {index}..{end} ends before its start");
-    }
     let place = match len == all {
         true => format!("the local part of {len} elements"),
         false => format!("a range of {len} elements, from element {} of the local part on", local.first),
