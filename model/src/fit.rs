@@ -43,7 +43,7 @@ pub enum Probe {
 const ROUNDS: usize = 3;
 
 impl Probe {
-    /// The bytes that one operation moves.
+    /// The size of the transfer, in bytes.
     pub fn bytes(self) -> u64 {
         let (Probe::OneWay { bytes }
         | Probe::Exchange { bytes }

@@ -33,7 +33,7 @@ pub struct Summary {
 struct Node {
     name: String,
     processes: u32,
-    /// The least memory in bytes that one of them reports.
+    /// The smallest memory size, in bytes, among these processes.
     memory: u64,
 }
 
