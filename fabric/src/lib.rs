@@ -14,10 +14,12 @@
 
 #[cfg(not(loom))]
 pub mod amo;
+pub mod biased;
 #[cfg(not(loom))]
 mod contract;
 #[cfg(not(loom))]
 pub mod copy;
+pub mod fence;
 #[cfg(not(loom))]
 pub mod inject;
 pub mod lazy;

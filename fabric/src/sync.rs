@@ -4,7 +4,7 @@
 #[cfg(not(loom))]
 pub use std::sync::atomic::{
     AtomicBool, AtomicI8, AtomicI16, AtomicI32, AtomicI64, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16,
-    AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicU32, AtomicU64, AtomicUsize, Ordering, compiler_fence, fence,
 };
 
 #[cfg(loom)]
@@ -32,9 +32,25 @@ pub fn spin_once() {
 #[inline(always)]
 pub fn fence_after_update() {
     #[cfg(all(target_arch = "x86_64", not(loom)))]
-    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+    compiler_fence(Ordering::SeqCst);
     #[cfg(any(not(target_arch = "x86_64"), loom))]
     fence(Ordering::SeqCst);
+}
+
+/// Asks for a cache line that this thread will write soon, so that the store need not wait for it.
+#[inline(always)]
+pub fn prefetch_for_write<T>(place: &T) {
+    #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+    // SAFETY: a prefetch accesses no memory that the program could see.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(all(target_arch = "aarch64", not(any(loom, miri))))]
+    // SAFETY: a prefetch accesses no memory that the program could see.
+    unsafe {
+        std::arch::asm!("prfm pstl1keep, [{}]", in(reg) place, options(nostack, preserves_flags, readonly));
+    }
+    let _ = place;
 }
 
 /// Whether a relaxed load of a word returns another value than this one. It takes one compare with memory and

@@ -42,35 +42,6 @@ impl<T> TryLock<T> {
         TryLock { word, next, inside: UnsafeCell::new(inside) }
     }
 
-    /// A lock that is open.
-    pub fn open(inside: T) -> TryLock<T> {
-        let [word, next] = [OPEN, OPEN].map(AtomicU32::new);
-        TryLock { word, next, inside: UnsafeCell::new(inside) }
-    }
-
-    /// An open lock for a static.
-    #[cfg(not(loom))]
-    pub const fn of_static(inside: T) -> TryLock<T> {
-        TryLock { word: AtomicU32::new(OPEN), next: AtomicU32::new(OPEN), inside: UnsafeCell::new(inside) }
-    }
-
-    /// Takes a lock that is never left closed, if need be after a wait.
-    #[inline(always)]
-    pub fn lock(&self) -> Taken<'_, T> {
-        match self.enter() {
-            Some(taken) => taken,
-            None => self.wait_and_open(),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn wait_and_open(&self) -> Taken<'_, T> {
-        let mut taken = self.wait();
-        taken.leave_open(true);
-        taken
-    }
-
     /// Takes the lock if it is open.
     #[inline(always)]
     pub fn enter(&self) -> Option<Taken<'_, T>> {
@@ -112,16 +83,6 @@ impl<T> TryLock<T> {
 }
 
 impl<T> Taken<'_, T> {
-    /// Leaves the lock by a read-modify-write, which orders what was written before it ahead of later loads
-    /// (with [`fence_after_update`](crate::sync::fence_after_update)).
-    #[inline(always)]
-    pub fn leave_by_update(self) {
-        let next = self.lock.next.load(Ordering::Relaxed);
-        // SYNC POINT trylock: releases what this thread has written.
-        self.lock.word.swap(next, Ordering::SeqCst);
-        std::mem::forget(self);
-    }
-
     /// Sets whether others may enter afterwards. It is for threads that have waited.
     pub fn leave_open(&mut self, is_open: bool) {
         self.lock.next.store(if is_open { OPEN } else { CLOSED }, Ordering::Relaxed);
@@ -184,25 +145,6 @@ mod tests {
         assert_eq!(lock.enter().map(|taken| *taken), Some(2));
         assert_eq!(*lock.wait(), 2);
         assert!(lock.enter().is_none(), "it is closed again");
-    }
-
-    #[test]
-    fn a_lock_that_stays_open_excludes_all_others() {
-        let lock = TryLock::open(0);
-        std::thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    for i in 0..10_000 {
-                        let mut taken = lock.lock();
-                        *taken += 1;
-                        if i % 2 == 0 {
-                            taken.leave_by_update();
-                        }
-                    }
-                });
-            }
-        });
-        assert_eq!(lock.enter().map(|taken| *taken), Some(30_000));
     }
 }
 

@@ -8,8 +8,8 @@
 //! valid until then, and the program must not free an object during another call on it. A free position is
 //! empty, or has an object that a handle was retired from.
 
+use pelago_fabric::biased::BiasedLock;
 use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use pelago_fabric::trylock::TryLock;
 use std::collections::BTreeMap;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -73,7 +73,7 @@ pub fn left() -> BTreeMap<Kind, BTreeMap<&'static str, usize>> {
 pub struct Table<T> {
     kind: Kind,
     chunks: [AtomicPtr<Slot<T>>; CHUNKS],
-    free: TryLock<Free>,
+    free: BiasedLock<Free>,
 }
 
 struct Slot<T> {
@@ -92,7 +92,7 @@ impl<T> Table<T> {
         Table {
             kind,
             chunks: [const { AtomicPtr::new(null_mut()) }; CHUNKS],
-            free: TryLock::of_static(Free { positions: Vec::new(), used: 0 }),
+            free: BiasedLock::of_static(Free { positions: Vec::new(), used: 0 }),
         }
     }
 
@@ -111,7 +111,7 @@ impl<T> Table<T> {
 
     /// Returns a handle of an object whose former handle was retired, which `refill` gives the value; or of a
     /// new one, which `make` makes of it. `None` if the table is full.
-    #[inline]
+    #[inline(always)]
     pub fn reuse<V>(&self, value: V, refill: impl FnOnce(&T, V), make: impl FnOnce(V) -> T) -> Option<usize> {
         let position = self.position()?;
         let slot = self.slot(position)?;
@@ -129,7 +129,7 @@ impl<T> Table<T> {
     }
 
     /// A free position, which the caller alone has now.
-    #[inline]
+    #[inline(always)]
     fn position(&self) -> Option<usize> {
         let mut free = self.free.lock();
         match free.positions.pop() {
@@ -154,16 +154,21 @@ impl<T> Table<T> {
     }
 
     /// The handle of the object at a position.
-    #[inline]
+    #[inline(always)]
     fn handle(&self, position: usize, slot: &Slot<T>) -> usize {
         let generation = (slot.generation.load(Ordering::Relaxed) & GENERATION_MASK) as usize;
         let handle = (position + 1) << FIRST_SHIFT | generation << GENERATION_SHIFT | self.kind as usize;
         if ARE_NOTED.load(Ordering::Relaxed) {
-            let maker = CALLER.get().and_then(|caller| caller()).unwrap_or("a function without a name");
-            let mut origins = ORIGINS.lock().unwrap_or_else(PoisonError::into_inner);
-            origins.insert(handle, (self.kind, maker));
+            self.note(handle);
         }
         handle
+    }
+
+    #[cold]
+    fn note(&self, handle: usize) {
+        let maker = CALLER.get().and_then(|caller| caller()).unwrap_or("a function without a name");
+        let mut origins = ORIGINS.lock().unwrap_or_else(PoisonError::into_inner);
+        origins.insert(handle, (self.kind, maker));
     }
 
     #[inline]

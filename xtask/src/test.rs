@@ -151,7 +151,7 @@ fn full_tests(packages: &[Package]) -> Result<Command> {
     let with_full = packages.iter().filter(|package| package.features.contains_key("full"));
     let names: Vec<_> = with_full.map(|package| package.name.as_str()).collect();
     ensure!(!names.is_empty(), "no crate has a feature `full`: the full tier would add nothing");
-    let mut command = tests(&[]);
+    let mut command = tests(&["--no-fail-fast"]);
     for name in &names {
         command.args(["-p", name]);
     }
@@ -242,7 +242,7 @@ mod tests {
         let command = full_tests(&packages).unwrap();
         let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         let features = format!("a/full,c/full,{ALL_OPTIONAL}");
-        assert_eq!(arguments, ["test", "-p", "a", "-p", "c", "--features", &features]);
+        assert_eq!(arguments, ["test", "--no-fail-fast", "-p", "a", "-p", "c", "--features", &features]);
     }
 
     #[test]

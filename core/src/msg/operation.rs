@@ -10,8 +10,8 @@ use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::trace::Event;
 use crate::job::callback;
-use pelago_fabric::sync::{Ordering, fence_after_update, spin_once};
-use pelago_fabric::trylock::Taken;
+use pelago_fabric::biased::Held;
+use pelago_fabric::sync::{Ordering, spin_once};
 
 /// The number of looks for one message between two looks for all others.
 const LOOKS_PER_POLL: u32 = 64;
@@ -81,10 +81,9 @@ impl TwoSided {
         {
             // SAFETY: the caller guarantees the data.
             if unsafe { out.send_eager(eager_words(to.tag, to.context), (data, bytes)) } {
+                // No fence orders the message before this look: see `Doorbell::announce`.
                 let doorbell = out.greet();
-                // SYNC POINT doorbell: orders the message before the look at the receiver's announcement.
-                state.leave_by_update();
-                fence_after_update();
+                drop(state);
                 if doorbell.has_sleepers() {
                     doorbell.ring_all();
                 }
@@ -102,7 +101,7 @@ impl TwoSided {
     #[track_caller]
     unsafe fn start_send_slowly(
         &self,
-        mut state: Taken<'_, State>,
+        mut state: Held<'_, State>,
         to: Address,
         (data, bytes): (*const u8, usize),
         mode: Mode,
@@ -176,12 +175,13 @@ impl TwoSided {
     ///
     /// # Safety
     /// `buffer` is valid for writes until the receive is complete.
+    #[inline(always)]
     #[track_caller]
     pub unsafe fn start_receive(&self, pattern: Envelope, (buffer, room): (*mut u8, usize)) -> Started {
         let mut state = self.lock();
         if !pattern.is_wildcard() {
-            if let Err(reason) = state.take_for_posted(&self.messaging.teams, pattern.source as Pe) {
-                self.fail_invalid(&reason);
+            if state.exchange.matching.has_posted() {
+                self.take_for_posted(&mut state, pattern.source as Pe);
             }
             // SAFETY: the caller guarantees the buffer.
             if let Direct::Done(status) = unsafe { state.receive_directly(&pattern, (buffer, room)) } {
@@ -191,6 +191,26 @@ impl TwoSided {
                 return Started::Done(status);
             }
         }
+        Started::Pending(self.post_receive(state, pattern, (buffer, room)))
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn take_for_posted(&self, state: &mut State, from: Pe) {
+        if let Err(reason) = state.take_for_posted(&self.messaging.teams, from) {
+            self.fail_invalid(&reason);
+        }
+    }
+
+    /// Posts a receive, unless an unexpected message matches it.
+    #[inline(never)]
+    #[track_caller]
+    fn post_receive(
+        &self,
+        mut state: Held<'_, State>,
+        pattern: Envelope,
+        (buffer, room): (*mut u8, usize),
+    ) -> RequestId {
         let buffer = if room == 0 { std::ptr::NonNull::<u8>::dangling().as_ptr() } else { buffer };
         let exchange = &mut state.exchange;
         let id = exchange.requests.add(Exchange::receive_request(pattern, buffer, room));
@@ -204,7 +224,7 @@ impl TwoSided {
                 self.receive_unexpected(state, id, envelope, message);
             }
         }
-        Started::Pending(id)
+        id
     }
 
     /// Receives a message: see [`start_receive`](TwoSided::start_receive).
@@ -216,8 +236,8 @@ impl TwoSided {
     pub unsafe fn receive_message(&self, pattern: Envelope, room: (*mut u8, usize)) -> Status {
         if !pattern.is_wildcard() {
             // SAFETY: the caller guarantees the buffer.
-            if let Some(status) = unsafe { self.receive_soon(pattern, room) } {
-                return status;
+            if let Some(bytes) = unsafe { self.receive_soon(pattern, room) } {
+                return Status::of(&pattern, bytes);
             }
         }
         // SAFETY: the caller guarantees the buffer, and this call does not return before the receive is done.
@@ -228,11 +248,11 @@ impl TwoSided {
     }
 
     /// Receives an eager message from the FIFO of its source, if it is the first that this receive can get
-    /// and comes soon. The receive is not posted.
+    /// and comes soon: its length. The receive is not posted.
     ///
     /// # Safety
     /// The buffer is valid for writes.
-    unsafe fn receive_soon(&self, envelope: Envelope, room: (*mut u8, usize)) -> Option<Status> {
+    unsafe fn receive_soon(&self, envelope: Envelope, room: (*mut u8, usize)) -> Option<usize> {
         let mut looks = self.policy.spins();
         loop {
             let mut state = self.lock();
@@ -242,7 +262,7 @@ impl TwoSided {
                     if self.tally.is_recording() {
                         state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
                     }
-                    return Some(status);
+                    return Some(status.bytes);
                 }
                 Direct::Other => return None,
                 Direct::Later(stamp, expected) => (stamp, expected),
@@ -283,7 +303,7 @@ impl TwoSided {
     #[track_caller]
     fn receive_unexpected(
         &self,
-        mut state: Taken<'_, State>,
+        mut state: Held<'_, State>,
         id: RequestId,
         envelope: Envelope,
         message: Unexpected,
@@ -486,7 +506,7 @@ impl TwoSided {
     #[track_caller]
     pub fn advance_messages(&self) {
         let Some(state) = self.msg.get_if_open() else { return };
-        let Some(mut state) = state.enter() else { return };
+        let Some(mut state) = state.try_lock() else { return };
         self.poll(&mut state, false);
         let has_net_work = state.exchange.has_net_work();
         drop(state);
@@ -524,7 +544,7 @@ impl TwoSided {
     }
 
     #[inline(always)]
-    fn lock(&self) -> Taken<'_, State> {
+    fn lock(&self) -> Held<'_, State> {
         self.msg.get(&self.messaging.teams).lock()
     }
 

@@ -12,12 +12,13 @@ use super::wire::{Announcement, Kind, Target, eager_words};
 use crate::Pe;
 use crate::coll::teams::Teams;
 use pelago_boot::Settings;
+use pelago_fabric::biased::BiasedLock;
+use pelago_fabric::fence;
 use pelago_fabric::lazy::LazyTable;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::doorbell::Doorbell;
 use pelago_fabric::shm::fifo::{Consumer, INLINE_BYTES, Producer, Words};
-use pelago_fabric::sync::{AtomicU64, Ordering, fence};
-use pelago_fabric::trylock::TryLock;
+use pelago_fabric::sync::{self, AtomicU64, Ordering};
 use std::collections::VecDeque;
 use std::mem::transmute;
 use std::sync::{Arc, OnceLock};
@@ -33,7 +34,7 @@ const KEPT_MAX: u64 = 4096;
 
 /// The messages of a PE, once it has sent or received one.
 pub struct MsgState {
-    state: OnceLock<TryLock<State>>,
+    state: OnceLock<BiasedLock<State>>,
     pub(super) limits: Limits,
 }
 
@@ -76,14 +77,16 @@ impl MsgState {
             unexpected_bytes: settings.unexpected_memory,
             single_copy: settings.single_copy,
         };
+        // To register the process for it takes least now, before the job has threads.
+        fence::is_available();
         MsgState { state: OnceLock::new(), limits }
     }
 
     /// The state, which is made when it is first asked for.
     #[inline]
-    pub(super) fn get(&self, world: &Teams) -> &TryLock<State> {
+    pub(super) fn get(&self, world: &Teams) -> &BiasedLock<State> {
         self.state.get_or_init(|| {
-            let state = TryLock::open(State::new(world, self.limits));
+            let state = BiasedLock::new(State::new(world, self.limits));
             // From now on waits make progress on messages.
             world.uses_messages.store(true, Ordering::Relaxed);
             state
@@ -92,7 +95,7 @@ impl MsgState {
 
     /// The state, if it was made.
     #[inline]
-    pub(super) fn get_if_open(&self) -> Option<&TryLock<State>> {
+    pub(super) fn get_if_open(&self) -> Option<&BiasedLock<State>> {
         self.state.get()
     }
 }
@@ -264,7 +267,7 @@ impl Out {
     #[cold]
     pub(super) fn wake(&self) {
         // SYNC POINT doorbell: orders the freed room before the look at the sender's announcement.
-        fence(Ordering::SeqCst);
+        sync::fence(Ordering::SeqCst);
         self.doorbell.ring_all();
     }
 
@@ -272,7 +275,7 @@ impl Out {
     pub(super) fn notify(&mut self) {
         self.greet();
         // SYNC POINT doorbell: orders the message before the look at the receiver's announcement.
-        fence(Ordering::SeqCst);
+        sync::fence(Ordering::SeqCst);
         if self.doorbell.has_sleepers() {
             self.doorbell.ring_all();
         }
@@ -430,26 +433,19 @@ impl State {
         if !exchange.matching.is_clear(envelope) {
             return Direct::Other;
         }
-        let words = eager_words(envelope.tag, envelope.context);
-        let (mut bytes, mut is_other) = (0, false);
-        let taken = fifo.receive(|its_words, payload| {
-            is_other = its_words != words;
-            if !is_other {
-                bytes = payload.len();
+        match fifo.oldest() {
+            Ok(Some((words, payload))) if words == eager_words(envelope.tag, envelope.context) => {
+                let bytes = payload.len();
                 // SAFETY: the caller guarantees the buffer, and the payload has as many bytes.
                 unsafe { payload.copy_to(buffer, 0, bytes.min(room)) };
-            }
-            !is_other
-        });
-        match taken {
-            Ok(true) => {
+                fifo.release(bytes);
                 exchange.arrived += 1;
                 if fifo.has_freed_part() {
                     exchange.wake(envelope.source as Pe);
                 }
                 Direct::Done(Status::of(envelope, bytes))
             }
-            Ok(false) if !is_other => {
+            Ok(None) => {
                 let (stamp, expected) = fifo.next_stamp();
                 Direct::Later(stamp, expected)
             }

@@ -159,7 +159,7 @@ impl Engine {
         let (sleepers, doorbell) =
             (&self.memory.header().sleepers, &self.memory.near_block(self.my_pe()).doorbell);
         let announced = Announced::new(doorbell, sleepers, waiters, awaited.cause());
-        let is_ready = ready();
+        let is_ready = has_come_soon(Doorbell::LAST_LOOKS, spin_once, ready);
         if !is_ready {
             doorbell.sleep(announced.announcement, SLEEP_BOUND);
         }

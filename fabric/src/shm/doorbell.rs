@@ -2,8 +2,11 @@
 //!
 //! Invariant: a PE that changes something that a sleeper waits for looks for sleepers after the change. A
 //! sleeper announces itself, looks once more, and only then sleeps. With a full fence between change and look
-//! on both sides, one of the two sees the other. A plain put has no such fence, so a ring can be missed.
-//! Therefore every sleep is bounded, and the bound is the worst delay.
+//! on both sides, one of the two sees the other. A plain put has no look, so that a ring can be missed.
+//! Therefore every sleep is bounded, and the bound is the worst delay. A short two-sided message has a look
+//! but no fence: its sender would wait at the fence until the receiver's cache has given up the line of the
+//! message. The message is visible soon after the look, long before the sleeper has looked
+//! [`Doorbell::LAST_LOOKS`] times after its announcement; else the bound is the delay again.
 
 use crate::sync::{AtomicU32, Ordering, differs, fence};
 #[cfg(not(loom))]
@@ -74,9 +77,12 @@ pub struct Announcement {
 }
 
 impl Doorbell {
+    /// The number of looks of a sleeper between its announcement and its sleep: 1 to 4 microseconds.
+    pub const LAST_LOOKS: u32 = 32;
+
     /// Announces a sleeper: at the doorbell, in the node's count, and in `waiters`, the count of threads that
-    /// wait for the same word, if there is one. Before it sleeps, the caller then checks once more whether
-    /// its wait is over.
+    /// wait for the same word, if there is one. Before it sleeps, the caller then checks
+    /// [`LAST_LOOKS`](Doorbell::LAST_LOOKS) times whether its wait is over.
     pub fn announce(&self, sleepers: &Sleepers, waiters: Option<&AtomicU32>, cause: Cause) -> Announcement {
         let epoch = self.epoch.load(Ordering::Relaxed);
         self.sleeping.fetch_or(cause as u32, Ordering::Relaxed);
@@ -84,7 +90,7 @@ impl Doorbell {
         if let Some(waiters) = waiters {
             waiters.fetch_add(1, Ordering::Relaxed);
         }
-        // SYNC POINT doorbell: orders the announcement before the sleeper's last look.
+        // SYNC POINT doorbell: orders the announcement before the sleeper's last looks.
         fence(Ordering::SeqCst);
         Announcement { epoch, cause }
     }

@@ -13,14 +13,16 @@
 
 use super::ring::Cell;
 #[cfg(not(loom))]
-use crate::copy::{self, transfer as copy_bytes};
-use crate::sync::{AtomicU64, CacheLine, Ordering};
+use crate::copy;
+use crate::sync::{AtomicU64, CacheLine, Ordering, prefetch_for_write};
 use std::fmt;
 
 /// Cells of a FIFO.
 pub const CELLS: usize = if cfg!(loom) { 2 } else { 64 };
 /// Parts of the cells, and of the data area: see [`Consumer::has_freed_part`].
 const PARTS: u64 = 4;
+/// How far in front of its tail a producer asks for the ownership of a cell.
+const CELLS_AHEAD: u64 = 4;
 /// Words of a cell that hold a payload.
 const PAYLOAD_WORDS: usize = 5;
 const FIRST_PAYLOAD_WORD: usize = 3;
@@ -103,19 +105,21 @@ impl fmt::Display for CorruptFifo {
 
 /// The payload of a message that is being received.
 pub struct Payload<'a> {
-    /// Words of the cell, for a payload that lies there.
-    words: [u64; PAYLOAD_WORDS],
-    /// Start of the payload in the data area; null if it lies in the cell.
+    /// Start of the payload, in its cell or in the data area.
+    #[cfg(not(loom))]
     data: *const u8,
+    /// The payload's words: the model has no data area, and its atomics are not bytes.
+    #[cfg(loom)]
+    words: [u64; PAYLOAD_WORDS],
     bytes: usize,
     area: std::marker::PhantomData<&'a u8>,
 }
 
 impl<'a> Payload<'a> {
     /// The payload of a message that came by another way.
+    #[cfg(not(loom))]
     pub fn of(bytes: &'a [u8]) -> Payload<'a> {
-        let data = bytes.as_ptr();
-        Payload { words: [0; PAYLOAD_WORDS], data, bytes: bytes.len(), area: std::marker::PhantomData }
+        Payload { data: bytes.as_ptr(), bytes: bytes.len(), area: std::marker::PhantomData }
     }
 
     /// Its length in bytes.
@@ -136,24 +140,21 @@ impl<'a> Payload<'a> {
     #[inline(always)]
     pub unsafe fn copy_to(&self, target: *mut u8, skipped: usize, bytes: usize) {
         debug_assert!(skipped + bytes <= self.bytes, "the payload has {} bytes", self.bytes);
-        if self.data.is_null() {
-            // SAFETY: the caller guarantees the target and the range, and the words hold the payload.
-            unsafe {
-                match bytes {
-                    #[cfg(not(loom))]
-                    8 if skipped == 0 && (target as usize).is_multiple_of(8) => {
-                        copy::store(target.cast::<u64>(), self.words[0]);
-                    }
-                    _ => copy_bytes(target, self.words.as_ptr().cast::<u8>().add(skipped), bytes),
-                }
-            }
-            return;
-        }
+        // SAFETY: the caller guarantees the target and the range, which belongs to this end until the message
+        // is released.
         #[cfg(not(loom))]
-        // SAFETY: the caller guarantees the target; the range lies in the data area, and belongs to this end
-        // until the message is released.
         unsafe {
-            copy::transfer(target, self.data.add(skipped), bytes);
+            let source = self.data.add(skipped);
+            let are_aligned = (source as usize | target as usize).is_multiple_of(8);
+            match bytes {
+                8 if are_aligned => copy::store(target.cast::<u64>(), copy::load(source.cast::<u64>())),
+                _ => copy::transfer(target, source, bytes),
+            }
+        }
+        // SAFETY: the same; the words are this end's own.
+        #[cfg(loom)]
+        unsafe {
+            target.copy_from_nonoverlapping(self.words.as_ptr().cast::<u8>().add(skipped), bytes);
         }
     }
 
@@ -165,16 +166,6 @@ impl<'a> Payload<'a> {
         unsafe { self.copy_to(words.as_mut_ptr().cast(), 0, self.bytes.min(8 * N)) };
         words
     }
-}
-
-/// Copies bytes; under loom no other thread accesses them.
-///
-/// # Safety
-/// Both ends are valid, and do not overlap.
-#[cfg(loom)]
-unsafe fn copy_bytes(target: *mut u8, source: *const u8, bytes: usize) {
-    // SAFETY: the caller guarantees both ends.
-    unsafe { target.copy_from_nonoverlapping(source, bytes) };
 }
 
 /// Where a payload of `bytes` bytes lies if `taken` bytes of the area were taken before, and the bytes that
@@ -271,7 +262,12 @@ impl<'m> Producer<'m> {
         }
         let total = 8 * head.len() + bytes;
         let cell = self.fifo.cell(self.tail);
-        if total > INLINE_BYTES {
+        prefetch_for_write(self.fifo.cell(self.tail.wrapping_add(CELLS_AHEAD)));
+        if head.is_empty() && bytes == 8 {
+            // SAFETY: the caller guarantees the source.
+            let word = unsafe { tail.cast::<u64>().read_unaligned() };
+            cell[FIRST_PAYLOAD_WORD].store(word, Ordering::Relaxed);
+        } else if total > INLINE_BYTES {
             // SAFETY: the caller guarantees the source.
             let is_written = unsafe { self.write_data(head, tail, bytes) };
             if !is_written {
@@ -282,11 +278,7 @@ impl<'m> Producer<'m> {
             payload[..head.len()].copy_from_slice(head);
             // SAFETY: the caller guarantees the source; head and tail fit in the words.
             unsafe {
-                let into = payload.as_mut_ptr().add(head.len()).cast::<u8>();
-                match bytes {
-                    8 => into.cast::<u64>().write_unaligned(tail.cast::<u64>().read_unaligned()),
-                    _ => into.copy_from_nonoverlapping(tail, bytes),
-                }
+                payload.as_mut_ptr().add(head.len()).cast::<u8>().copy_from_nonoverlapping(tail, bytes);
             }
             for (place, word) in cell[FIRST_PAYLOAD_WORD..].iter().zip(payload) {
                 place.store(word, Ordering::Relaxed);
@@ -361,40 +353,60 @@ impl<'m> Consumer<'m> {
     /// If the message is corrupt; it then stays.
     #[inline(always)]
     pub fn receive(&mut self, take: impl FnOnce(Words, &Payload<'_>) -> bool) -> Result<bool, CorruptFifo> {
+        let Some((words, payload)) = self.oldest()? else { return Ok(false) };
+        let (bytes, is_taken) = (payload.len(), take(words, &payload));
+        if is_taken {
+            self.release(bytes);
+        }
+        Ok(is_taken)
+    }
+
+    /// The words and the payload of the oldest message, if there is one.
+    ///
+    /// # Errors
+    /// If the message is corrupt.
+    #[inline(always)]
+    pub fn oldest(&self) -> Result<Option<(Words, Payload<'_>)>, CorruptFifo> {
         let (cell, head) = (self.fifo.cell(self.head), self.head);
         // SYNC POINT fifo-message: acquires what the producer wrote before the stamp.
         let stamp = cell[0].load(Ordering::Acquire);
         if (stamp >> 32) as u32 != head.wrapping_add(1) as u32 {
-            return Ok(false);
+            return Ok(None);
         }
         let (bytes, max_bytes) = (stamp as u32 as usize, self.fifo.message_bytes());
         if bytes > max_bytes {
             return Err(CorruptFifo { position: head, bytes, max_bytes });
         }
-        let mut payload = Payload {
-            words: [0; PAYLOAD_WORDS],
-            data: std::ptr::null(),
+        let payload_words = &cell[FIRST_PAYLOAD_WORD..];
+        let data = match bytes {
+            0..=INLINE_BYTES => payload_words.as_ptr().cast(),
+            // `place` returns a range inside the area.
+            _ => {
+                let (offset, _) = place(self.data_head, bytes, self.fifo.data_bytes);
+                self.fifo.data.wrapping_add(offset).cast_const()
+            }
+        };
+        #[cfg(loom)]
+        let _: *const u8 = data;
+        let payload = Payload {
+            #[cfg(not(loom))]
+            data,
+            #[cfg(loom)]
+            words: std::array::from_fn(|i| payload_words[i].load(Ordering::Relaxed)),
             bytes,
             area: std::marker::PhantomData,
         };
-        let mut data_head = self.data_head;
-        if bytes <= INLINE_BYTES {
-            for (word, place) in payload.words.iter_mut().zip(&cell[FIRST_PAYLOAD_WORD..]) {
-                *word = place.load(Ordering::Relaxed);
-            }
-        } else {
-            let (offset, end) = place(self.data_head, bytes, self.fifo.data_bytes);
-            // `place` returns a range inside the area.
-            payload.data = self.fifo.data.wrapping_add(offset);
-            data_head = end;
-        }
         let words = [cell[1].load(Ordering::Relaxed), cell[2].load(Ordering::Relaxed)];
-        if !take(words, &payload) {
-            return Ok(false);
-        }
-        self.head = head.wrapping_add(1);
+        Ok(Some((words, payload)))
+    }
+
+    /// Frees the cell and the place of the oldest message, whose payload has this length.
+    #[inline(always)]
+    pub fn release(&mut self, bytes: usize) {
+        self.head = self.head.wrapping_add(1);
         let consumed = &self.fifo.shared.consumed;
-        if data_head != self.data_head {
+        if bytes > INLINE_BYTES {
+            let (_, data_head) = place(self.data_head, bytes, self.fifo.data_bytes);
             let part = |bytes: u64| bytes / (self.fifo.data_bytes as u64 / PARTS);
             self.has_freed_data = part(data_head) != part(self.data_head);
             self.data_head = data_head;
@@ -403,7 +415,6 @@ impl<'m> Consumer<'m> {
         }
         // SYNC POINT fifo-room: releases the reads of the cell to the producer.
         consumed.cells.store(self.head, Ordering::Release);
-        Ok(true)
     }
 }
 

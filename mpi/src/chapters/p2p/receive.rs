@@ -6,9 +6,10 @@ use crate::chapters::comm::{Comm, KeptComm};
 use crate::chapters::datatype;
 use crate::chapters::error::{Error, On, Result, ensure};
 use crate::chapters::library::{Mpi, output};
-use crate::chapters::request::{self, Active, Message, NO_PROCESS, Outcome, Unpack};
+use crate::chapters::request::{self, Active, Message, NO_PROCESS, Outcome, Received, Unpack};
 use pelago_core::msg::envelope::{Context, Envelope};
 use pelago_core::msg::operation::Started;
+use pelago_core::msg::request::RequestId;
 
 /// A receive of these elements.
 #[derive(Clone, Copy)]
@@ -22,7 +23,7 @@ pub struct Receive {
 }
 
 /// The pattern of a receive; `None` if it is from no process.
-#[inline]
+#[inline(always)]
 pub fn pattern(comm: &Comm, source: c_int, tag: c_int) -> Result<Option<Envelope>> {
     ensure!(
         tag >= 0 || tag == MPI_ANY_TAG,
@@ -83,6 +84,51 @@ impl Receive {
         };
         // SAFETY: the program keeps the conditions that the standard has for this call.
         unsafe { self.begin(mpi, comm, room, begin) }
+    }
+
+    /// Starts the receive: its request.
+    ///
+    /// # Safety
+    /// As [`start`](Receive::start).
+    #[inline(always)]
+    unsafe fn start_request(self, mpi: &Mpi) -> Result<MPI_Request> {
+        let on = On::Comm(self.comm);
+        let comm = mpi.comm(self.comm)?;
+        let layout = mpi.layout(self.count, self.datatype)?;
+        let room = bytes_of(self.count, layout)?;
+        let Some(pattern) = pattern(comm, self.source, self.tag)? else {
+            return request::started(Active::Done(Outcome { status: NO_PROCESS, error: MPI_SUCCESS }), on);
+        };
+        let Some(offset) = layout.run(self.count as usize) else {
+            // SAFETY: the caller promises the room, and leaves the buffer alone.
+            return unsafe { self.start_elsewhere(mpi) };
+        };
+        let into = self.buffer.cast::<u8>().wrapping_offset(offset);
+        // The outcome of a message that has come is not moved through memory.
+        // SAFETY: the caller promises the room.
+        match unsafe { mpi.core.start_receive(pattern, (into, room)) } {
+            Started::Done(status) if status.bytes <= room => {
+                let (source, tag) = (comm.source_rank(status.source), status.tag as c_int);
+                request::received_at_once(Received { source, tag, bytes: status.bytes as u64 }, on)
+            }
+            Started::Done(status) => {
+                request::started(Active::Done(Outcome::of_receive(comm, status, room)), on)
+            }
+            Started::Pending(id) => self.pending(mpi, id, room),
+        }
+    }
+
+    #[inline(never)]
+    unsafe fn start_elsewhere(self, mpi: &Mpi) -> Result<MPI_Request> {
+        // SAFETY: the caller promises the room, and leaves the buffer alone.
+        request::started(unsafe { self.start(mpi)? }, On::Comm(self.comm))
+    }
+
+    #[inline(never)]
+    fn pending(self, mpi: &Mpi, id: RequestId, room: usize) -> Result<MPI_Request> {
+        let receive = Some((mpi.keep_comm(self.comm)?, room));
+        let message = Message { id, receive, unpack: None, kept: None };
+        request::started(Active::Message(message), On::Comm(self.comm))
     }
 
     /// Starts a receive by `begin`, into the buffer, or into memory from which the data are unpacked.
@@ -186,8 +232,7 @@ pub unsafe fn irecv(
     let place = output("request", request)?;
     // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe {
-        let active = Receive { buffer, count, datatype, source, tag, comm }.start(mpi)?;
-        place.write(request::started(active, On::Comm(comm))?);
+        place.write(Receive { buffer, count, datatype, source, tag, comm }.start_request(mpi)?);
     }
     Ok(())
 }

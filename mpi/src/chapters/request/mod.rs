@@ -55,6 +55,8 @@ pub enum Active {
     Inactive,
     /// It is complete.
     Done(Outcome),
+    /// It is a receive that was complete when it was started, and is not persistent.
+    Received(Received),
     Message(Message),
     Collective(Box<Collective>),
     Other(Box<dyn Operation>),
@@ -66,6 +68,16 @@ pub struct Outcome {
     pub status: MPI_Status,
     /// The class of its error, or `MPI_SUCCESS`.
     pub error: c_int,
+}
+
+/// A message that was received.
+#[derive(Clone, Copy, Debug)]
+pub struct Received {
+    /// The rank of its sender.
+    pub source: c_int,
+    pub tag: c_int,
+    /// Its length, which was not more than the room.
+    pub bytes: u64,
 }
 
 /// A send or a receive.
@@ -110,6 +122,14 @@ pub trait Operation {
     fn detach(self: Box<Self>, _mpi: &Mpi) {}
 }
 
+impl Request {
+    /// A request that is not a generalised one.
+    #[cold]
+    fn new(state: State) -> Request {
+        Request { state: UnsafeCell::new(state), generalized: None }
+    }
+}
+
 impl Outcome {
     /// Of an operation without a message: the empty status.
     pub const EMPTY: Outcome = Outcome { status: EMPTY_STATUS, error: MPI_SUCCESS };
@@ -135,6 +155,7 @@ impl Active {
         match self {
             Active::Inactive => Some(Outcome::EMPTY),
             Active::Done(outcome) => Some(*outcome),
+            Active::Received(received) => Some(Outcome { status: received.status(), error: MPI_SUCCESS }),
             Active::Message(message) => {
                 let status = mpi.core.test_message(message.id)?;
                 Some(message.finish(status))
@@ -171,6 +192,15 @@ impl Active {
                 outcome.expect("a wait ends when the operation is complete")
             }
         }
+    }
+}
+
+impl Received {
+    #[inline(always)]
+    fn status(&self) -> MPI_Status {
+        let mut status = MPI_Status { MPI_SOURCE: self.source, MPI_TAG: self.tag, ..EMPTY_STATUS };
+        set_bytes(&mut status, self.bytes);
+        status
     }
 }
 
@@ -217,6 +247,38 @@ pub fn started(active: Active, on: On) -> Result<MPI_Request> {
     insert(State { active, persistent: None, on })
 }
 
+/// A handle of a receive that is complete.
+#[inline(always)]
+pub fn received_at_once(received: Received, on: On) -> Result<MPI_Request> {
+    let refill = |request: &Request, received| {
+        // SAFETY: the request was forgotten, so that no thread uses it; its operation is `Inactive`, which
+        // needs no drop.
+        unsafe {
+            let state = request.state.get();
+            (&raw mut (*state).active).write(Active::Received(received));
+            (*state).on = on;
+        }
+    };
+    let make = |received| Request::new(State { active: Active::Received(received), persistent: None, on });
+    number(REQUESTS.reuse(received, refill, make))
+}
+
+/// The message of a receive that was complete when it was started; its request is forgotten.
+///
+/// # Safety
+/// The thread uses the request alone.
+#[inline(always)]
+unsafe fn take_received(handle: MPI_Request) -> Option<Received> {
+    let request = REQUESTS.get(handle.0)?;
+    // SAFETY: the caller promises that its thread uses the request alone.
+    let state = unsafe { &mut *request.state.get() };
+    let Active::Received(received) = state.active else { return None };
+    // SAFETY: the reference is valid for writes, and the old value needs no drop.
+    unsafe { (&raw mut state.active).write(Active::Inactive) };
+    REQUESTS.retire(handle.0);
+    Some(received)
+}
+
 /// A handle of a persistent request, which is inactive.
 pub fn persistent(on: On, start: impl Fn(&Mpi) -> Result<Active> + 'static) -> Result<MPI_Request> {
     insert(State { active: Active::Inactive, persistent: Some(Box::new(start)), on })
@@ -227,8 +289,7 @@ fn insert(state: State) -> Result<MPI_Request> {
         // SAFETY: the request was forgotten, so that no thread uses it.
         unsafe { *request.state.get() = state };
     };
-    let make = |state| Request { state: UnsafeCell::new(state), generalized: None };
-    number(REQUESTS.reuse(state, refill, make))
+    number(REQUESTS.reuse(state, refill, Request::new))
 }
 
 /// A handle of a generalised request.
@@ -295,7 +356,7 @@ pub fn detach(mpi: &Mpi, active: Active) {
     let mut detached = DETACHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     detached.retain_mut(|Detached(active)| active.poll(mpi).is_none());
     match active {
-        Active::Inactive | Active::Done(_) => {}
+        Active::Inactive | Active::Done(_) | Active::Received(_) => {}
         Active::Other(operation) => operation.detach(mpi),
         other => detached.push(Detached(other)),
     }
@@ -338,7 +399,7 @@ pub unsafe fn with_channel_or_inactive<R>(
 ) -> Result<Option<R>> {
     // SAFETY: the caller's promise; the state is only read.
     match unsafe { &state(handle)?.active } {
-        Active::Inactive | Active::Done(_) => Ok(None),
+        Active::Inactive | Active::Done(_) | Active::Received(_) => Ok(None),
         Active::Other(operation) if operation.channel().is_some() => {
             operation.channel().map(call).transpose()
         }
