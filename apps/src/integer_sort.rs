@@ -1,5 +1,5 @@
 //! `integer-sort`: keys are sorted into ranges of buckets, one range a PE, and then locally. The PEs add up
-//! their histograms, exchange by all-to-all how many keys go where, and put the keys into place. Invariant:
+//! their histograms, exchange by all-to-all how many keys go where, and put or send the keys. Invariant:
 //! after the sort PE p has no key above one of PE p + 1, and all PEs together have the keys that they had
 //! before. Source: the benchmark IS of the NAS Parallel Benchmarks, NAS-95-020, whose distribution of keys,
 //! the mean of four random numbers, this one has.
@@ -35,6 +35,7 @@ const BUCKETS: usize = 1024;
         Examples:\n  \
         pelago run -n 2 integer-sort                        a million keys\n  \
         pelago run -n 4 integer-sort --keys 8388608         as many as in class A of NAS IS\n  \
+        pelago run -n 2 integer-sort --variant all          puts, and then messages\n  \
         pelago run -n 2 integer-sort --range 10 --json      few different keys; a JSON object, for programs"
 )]
 struct Args {
@@ -46,7 +47,7 @@ struct Args {
     #[arg(long, value_name = "END", default_value = "524288", allow_negative_numbers = true,
         value_parser = value_parser!(u64).range(1..=1 << 32))]
     range: u64,
-    /// How keys cross the PEs: one-sided, by puts; all runs each variant
+    /// How keys cross the PEs: one-sided, by puts; two-sided, by messages; all runs each variant
     #[arg(long, default_value = "one-sided", value_parser = Choice::<Variant>::from_name)]
     variant: Choice<Variant>,
     /// Print one JSON object a variant and nothing else
@@ -111,29 +112,60 @@ fn sort(world: &World, keys: &[u32], range: u64, variant: Variant) -> Result<Vec
         *end += 1;
     }
 
-    // How many keys come from each PE, and where they go; each PE learns the places of its own keys.
+    // How many keys come from each PE.
     let incoming = all_to_all(world, &counts)?;
-    let places = all_to_all(world, &exclusive_sums(&incoming))?;
+    let mut sorted = match variant {
+        Variant::OneSided => put_keys(world, &outgoing, &counts, &incoming)?,
+        Variant::TwoSided => send_keys(world, &outgoing, &counts, &incoming)?,
+    };
+    sorted.sort_unstable();
+    Ok(sorted)
+}
+
+/// Collective: puts the keys for each PE behind each other into its part of an array, in which this PE finds
+/// its own ones.
+fn put_keys(world: &World, outgoing: &[u32], counts: &[u64], incoming: &[u64]) -> Result<Vec<u32>> {
+    // Each PE learns the places of its keys, and how many the PE with most gets.
+    let places = all_to_all(world, &exclusive_sums(incoming))?;
     let total = incoming.iter().sum::<u64>();
     let room = collect::collect(world, &[total])?.iter().map(|total| total[0]).max().unwrap_or(0);
     let inbox = world.alloc::<u32>(room as usize)?;
-    match variant {
-        Variant::OneSided => world.scope(|scope| -> Result<()> {
-            let mut rest = &outgoing[..];
-            for (pe, count) in counts.iter().enumerate() {
-                let (mine, others) = rest.split_at(*count as usize);
-                scope.put(&inbox, pe, places[pe] as usize, mine)?;
-                rest = others;
-            }
-            Ok(())
-        })?,
-    }
+    world.scope(|scope| -> Result<()> {
+        let mut rest = outgoing;
+        for (pe, count) in counts.iter().enumerate() {
+            let (mine, others) = rest.split_at(*count as usize);
+            scope.put(&inbox, pe, places[pe] as usize, mine)?;
+            rest = others;
+        }
+        Ok(())
+    })?;
     world.barrier();
+    let mut own = vec![0; total as usize];
+    inbox.local().read(0, &mut own);
+    Ok(own)
+}
 
-    let mut sorted = vec![0; total as usize];
-    inbox.local().read(0, &mut sorted);
-    sorted.sort_unstable();
-    Ok(sorted)
+/// Collective: sends each PE its keys in one message, and receives those of this one.
+fn send_keys(world: &World, outgoing: &[u32], counts: &[u64], incoming: &[u64]) -> Result<Vec<u32>> {
+    let team = world.team();
+    let mut own = vec![0; incoming.iter().sum::<u64>() as usize];
+    // At its end the scope waits for all that was started in it.
+    world.scope(|scope| -> Result<()> {
+        let mut room = &mut own[..];
+        for (pe, count) in incoming.iter().enumerate() {
+            let (theirs, others) = room.split_at_mut(*count as usize);
+            scope.receive(&team, pe, 0, theirs)?;
+            room = others;
+        }
+        let mut rest = outgoing;
+        for (pe, count) in counts.iter().enumerate() {
+            let (mine, others) = rest.split_at(*count as usize);
+            scope.send(&team, pe, 0, mine)?;
+            rest = others;
+        }
+        Ok(())
+    })?;
+    Ok(own)
 }
 
 /// Collective: the number of keys of all PEs in each bucket.
@@ -186,13 +218,14 @@ mod tests {
     use pelago::sim::SimParams;
 
     use super::*;
+    use crate::choice::Named;
 
     /// Sorts; returns what all PEs have then, one after the other, and the errors.
-    fn sorted(spmd: &Spmd, count: u64, range: u64) -> (Vec<u32>, u64) {
+    fn sorted(spmd: &Spmd, count: u64, range: u64, variant: Variant) -> (Vec<u32>, u64) {
         let outcomes = spmd.run(|world| {
             let own = Partition::new(count, world.n_pes()).range(world.my_pe());
             let keys: Vec<_> = own.map(|index| key(index, range)).collect();
-            let sorted = sort(world, &keys, range, Variant::OneSided).unwrap();
+            let sorted = sort(world, &keys, range, variant).unwrap();
             let wrong = wrong(world, &keys, &sorted).unwrap();
             (sorted, wrong)
         });
@@ -211,9 +244,12 @@ mod tests {
     fn keys_are_in_order_over_all_pes() {
         for (count, range) in [(1, 1), (3, 1 << 32), (5000, 1), (5000, 10), (5000, 1 << 16), (4999, 1 << 32)]
         {
-            for pes in [1, 2, 3, 4, 6] {
-                let (found, wrong) = sorted(&Spmd::new(pes), count, range);
-                assert!(found == expected(count, range) && wrong == 0, "{count} below {range} on {pes} PEs");
+            for (pes, variant) in
+                [1, 2, 3, 4, 6].into_iter().flat_map(|pes| Variant::ALL.iter().map(move |v| (pes, *v)))
+            {
+                let (found, wrong) = sorted(&Spmd::new(pes), count, range, variant);
+                let is_right = found == expected(count, range) && wrong == 0;
+                assert!(is_right, "{count} below {range} on {pes} PEs, {variant:?}");
             }
         }
     }
@@ -221,8 +257,10 @@ mod tests {
     #[test]
     fn a_network_that_reorders_changes_nothing() {
         for seed in 0..6 {
-            let (found, wrong) = sorted(&Spmd::new(4).sim(SimParams::chaos(seed)), 200, 50);
-            assert!(found == expected(200, 50) && wrong == 0, "seed {seed}");
+            for variant in Variant::ALL {
+                let (found, wrong) = sorted(&Spmd::new(4).sim(SimParams::chaos(seed)), 200, 50, *variant);
+                assert!(found == expected(200, 50) && wrong == 0, "seed {seed}, {variant:?}");
+            }
         }
     }
 
@@ -250,7 +288,7 @@ mod tests {
     #[test]
     fn wrong_arguments_are_refused_with_the_valid_ones() {
         for (args, part) in [
-            (["--variant", "two-sided"], "the variants are one-sided, all"),
+            (["--variant", "twosided"], "the variants are one-sided, two-sided, all"),
             (["--keys", "0"], "1..=1099511627776"),
             (["--keys", "-1"], "--keys"),
             (["--range", "0"], "1..=4294967296"),

@@ -1,6 +1,6 @@
 //! `stencil`: Jacobi iterations on a square grid, whose rows are distributed over the PEs in strips. In each
-//! iteration a PE puts its first and its last row to its neighbours, each with a signal, and relaxes the rows
-//! in between while the neighbours' rows arrive. Invariant: every point is computed by the same expression as
+//! iteration a PE puts its first and its last row to its neighbours, each with a signal, or sends them as
+//! messages, and relaxes the rows in between while the neighbours' rows arrive. Invariant: every point is computed by the same expression as
 //! in a serial run, so both end with the same bits.
 
 use std::process::ExitCode;
@@ -31,6 +31,7 @@ const NAME: &str = "stencil";
         Examples:\n  \
         pelago run -n 2 stencil                           100 iterations on 256 x 256 points\n  \
         pelago run -n 4 stencil --n 1000 --iterations 10  a larger grid\n  \
+        pelago run -n 2 stencil --variant all             puts, and then messages\n  \
         pelago run -n 2 stencil --json                    one JSON object a variant, for programs"
 )]
 struct Args {
@@ -42,7 +43,7 @@ struct Args {
     #[arg(long, default_value = "100", allow_negative_numbers = true,
         value_parser = value_parser!(u64).range(1..=1_000_000_000))]
     iterations: u64,
-    /// How rows cross the PEs: one-sided, by puts with signals; all runs each variant
+    /// How rows cross the PEs: one-sided, by puts with signals; two-sided, by messages; all runs each variant
     #[arg(long, default_value = "one-sided", value_parser = Choice::<Variant>::from_name)]
     variant: Choice<Variant>,
     /// Print one JSON object a variant and nothing else
@@ -98,6 +99,8 @@ struct Strip<'w> {
     inbox: Symmetric<'w, f64>,
     /// The number of rows that have come from above, and from below.
     arrived: Symmetric<'w, u64>,
+    /// The rows that the neighbours send as messages: from above, and from below.
+    received: [Vec<f64>; 2],
 }
 
 impl<'w> Strip<'w> {
@@ -110,18 +113,20 @@ impl<'w> Strip<'w> {
             field[..width].fill(HEAT);
         }
         let (inbox, arrived) = (world.alloc(4 * width)?, world.alloc_zeroed(2)?);
-        Ok(Strip { world, partition, width, rows, next: field.clone(), field, inbox, arrived })
+        let (next, received) = (field.clone(), [(); 2].map(|()| vec![0.0; width]));
+        Ok(Strip { world, partition, width, rows, field, next, inbox, arrived, received })
     }
 
     /// One iteration, counted from 0.
     fn iterate(&mut self, step: u64, variant: Variant) -> Result<()> {
         let (width, last) = (self.width, self.rows);
         match variant {
-            Variant::OneSided => self.put_edges(step)?,
-        }
-        relax(&self.field, &mut self.next, width, 2..last);
-        match variant {
-            Variant::OneSided => self.take_edges(step),
+            Variant::OneSided => {
+                self.put_edges(step)?;
+                relax(&self.field, &mut self.next, width, 2..last);
+                self.take_edges(step);
+            }
+            Variant::TwoSided => self.exchange_edges()?,
         }
         relax(&self.field, &mut self.next, width, 1..2);
         relax(&self.field, &mut self.next, width, last.max(2)..last + 1);
@@ -154,6 +159,35 @@ impl<'w> Strip<'w> {
                 self.inbox.local().read(self.slot(side, step), &mut self.field[row * width..][..width]);
             }
         }
+    }
+
+    /// Exchanges rows with the neighbours by messages, and relaxes the rows in between meanwhile.
+    fn exchange_edges(&mut self) -> Result<()> {
+        let (team, me, last) = (self.world.team(), self.world.my_pe(), self.rows);
+        let Strip { world, width, field, next, received, .. } = self;
+        let row = |row: usize| &field[row * *width..][..*width];
+        let [from_above, from_below] = received;
+        // At its end the scope waits for all that was started in it.
+        world.scope(|scope| -> Result<()> {
+            if me > 0 {
+                scope.receive(&team, me - 1, 0, from_above)?;
+                scope.send(&team, me - 1, 0, row(1))?;
+            }
+            if me + 1 < world.n_pes() {
+                scope.receive(&team, me + 1, 0, from_below)?;
+                scope.send(&team, me + 1, 0, row(last))?;
+            }
+            relax(field, next, *width, 2..last);
+            Ok(())
+        })?;
+        for (exists, row, received) in
+            [(me > 0, 0, from_above), (me + 1 < world.n_pes(), last + 1, from_below)]
+        {
+            if exists {
+                field[row * *width..][..*width].copy_from_slice(received);
+            }
+        }
+        Ok(())
     }
 
     fn slot(&self, side: usize, step: u64) -> usize {
@@ -193,39 +227,43 @@ mod tests {
     use pelago::sim::SimParams;
 
     use super::*;
+    use crate::choice::Named;
 
-    /// The wrong points of all PEs.
-    fn wrong(spmd: &Spmd, n: usize, iterations: u64, spoil: bool) -> u64 {
-        let wrong = spmd.run(|world| {
-            let mut strip = Strip::new(world, n).unwrap();
-            (0..iterations).for_each(|step| strip.iterate(step, Variant::OneSided).unwrap());
-            if spoil && world.my_pe() == 0 {
-                strip.field[strip.width + 1] += 1e-16;
-            }
-            strip.wrong_points(iterations)
-        });
-        wrong.unwrap().iter().sum()
+    /// The wrong points of all PEs, in each variant.
+    fn wrong(spmd: &Spmd, n: usize, iterations: u64, spoil: bool) -> Vec<u64> {
+        let of = |variant: &Variant| -> u64 {
+            let wrong = spmd.run(|world| {
+                let mut strip = Strip::new(world, n).unwrap();
+                (0..iterations).for_each(|step| strip.iterate(step, *variant).unwrap());
+                if spoil && world.my_pe() == 0 {
+                    strip.field[strip.width + 1] += 1e-16;
+                }
+                strip.wrong_points(iterations)
+            });
+            wrong.unwrap().iter().sum()
+        };
+        Variant::ALL.iter().map(of).collect()
     }
 
     #[test]
     fn strips_end_as_the_whole_grid() {
         for (pes, n) in [(1, 1), (1, 7), (2, 2), (2, 9), (3, 3), (3, 10), (4, 4), (4, 15), (6, 13)] {
-            assert_eq!(wrong(&Spmd::new(pes), n, 12, false), 0, "{n} rows on {pes} PEs");
+            assert_eq!(wrong(&Spmd::new(pes), n, 12, false), [0, 0], "{n} rows on {pes} PEs");
         }
-        assert_eq!(wrong(&Spmd::new(2), 6, 3, true), 1);
+        assert_eq!(wrong(&Spmd::new(2), 6, 3, true), [1, 1]);
     }
 
     #[test]
     fn a_network_that_reorders_changes_nothing() {
         for seed in 0..6 {
-            assert_eq!(wrong(&Spmd::new(4).sim(SimParams::chaos(seed)), 6, 9, false), 0, "seed {seed}");
+            assert_eq!(wrong(&Spmd::new(4).sim(SimParams::chaos(seed)), 6, 9, false), [0, 0], "seed {seed}");
         }
     }
 
     #[test]
     fn wrong_arguments_are_refused_with_the_valid_ones() {
         for (args, part) in [
-            (["--variant", "onesided"], "the variants are one-sided, all"),
+            (["--variant", "onesided"], "the variants are one-sided, two-sided, all"),
             (["--n", "0"], "1..=1048576"),
             (["--iterations", "-1"], "--iterations"),
             (["--iterations", "0"], "1..=1000000000"),

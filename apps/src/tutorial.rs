@@ -15,15 +15,18 @@ use crate::report::verdict;
 pub(crate) enum Variant {
     /// By puts.
     OneSided,
+    /// By messages.
+    TwoSided,
 }
 
 impl Named for Variant {
     const NOUN: &str = "variant";
-    const ALL: &[Variant] = &[Variant::OneSided];
+    const ALL: &[Variant] = &[Variant::OneSided, Variant::TwoSided];
 
     fn name(self) -> &'static str {
         match self {
             Variant::OneSided => "one-sided",
+            Variant::TwoSided => "two-sided",
         }
     }
 }

@@ -6,15 +6,19 @@ use pelago::{World, try_processes};
 use super::{NET, USAGE, check_refused, end, objects};
 
 fn both(world: &World) {
-    end(world, "stencil --n 40 --iterations 30 --json", 0);
-    end(world, "integer-sort --keys 10000 --json", 0);
+    end(world, "stencil --n 40 --iterations 30 --variant all --json", 0);
+    end(world, "integer-sort --keys 10000 --variant all --json", 0);
 }
 
 /// Checks the objects that `both` has printed.
 fn check_both(report: &JobReport) {
     let objects = objects(report);
-    let names: Vec<_> = objects.iter().map(|object| object["app"].as_str().unwrap_or_default()).collect();
-    assert_eq!(names, ["stencil", "integer-sort"]);
+    let text = |object: &serde_json::Value, key| object[key].as_str().unwrap_or_default().to_owned();
+    let names: Vec<_> =
+        objects.iter().map(|object| text(object, "app") + " " + &text(object, "variant")).collect();
+    let expected =
+        ["stencil one-sided", "stencil two-sided", "integer-sort one-sided", "integer-sort two-sided"];
+    assert_eq!(names, expected);
     for object in &objects {
         assert_eq!((&object["verified"], &object["wrong"]), (&true.into(), &0.into()), "{object}");
     }
