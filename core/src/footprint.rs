@@ -100,10 +100,6 @@ impl Scale {
         self.n_pes.div_ceil(self.pes_per_process)
     }
 
-    fn nodes(&self) -> usize {
-        self.n_pes.div_ceil(self.pes_per_node)
-    }
-
     /// Rounds of a dissemination among all PEs.
     fn rounds(&self) -> usize {
         self.n_pes.next_power_of_two().trailing_zeros() as usize
@@ -117,7 +113,7 @@ impl Scale {
 
     /// The parts of the memory of a PE in a job of several nodes over TCP.
     pub fn parts(&self) -> Vec<Part> {
-        use Growth::{Linear, Logarithmic, OfNode};
+        use Growth::{Constant, Linear, Logarithmic, OfNode};
         use Held::{Always, AtStart, EachTeam, OnFirstUse, Reserved, WhileMade};
         let Scale { n_pes: n, pes_per_node, pes_per_process, ring_bytes } = *self;
         let of_process = |bytes: usize| bytes / pes_per_process;
@@ -163,7 +159,7 @@ impl Scale {
             part("tables of two-sided messages", Reserved, Linear, MsgState::reserved_bytes(n)),
             part("block of a team", EachTeam, Logarithmic, block::bytes(BLOCK, n)),
             part("records of the members of a team", WhileMade, Linear, n * size_of::<AgreementRecord>()),
-            part("nodes of a team", EachTeam, Linear, Groups::bytes(n, self.nodes())),
+            part("nodes of a team", EachTeam, Constant, Groups::bytes()),
             part("slots of pairs", Reserved, Linear, PairBlock::bytes(n)),
             part("block, rings and FIFOs in the node's memory", Reserved, OfNode, segment.own_bytes()),
         ]

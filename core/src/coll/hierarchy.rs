@@ -62,8 +62,8 @@ impl Hierarchy {
         let groups = Arc::new(Groups::of(&numbers));
         let own = groups.group(team.my_rank());
         let ranks = groups.ranks(own);
-        let pes: Vec<Pe> = ranks.iter().map(|&rank| team.pe(rank)).collect();
-        let bases = Bases::of(ranks.iter().map(|&rank| team.base(rank)).collect());
+        let pes: Vec<Pe> = ranks.iter().map(|rank| team.pe(rank)).collect();
+        let bases = Bases::of(ranks.iter().map(|rank| team.base(rank)).collect());
         let me = groups.place(team.my_rank());
         let node = TeamCore::of_node(world, Members::of(&pes), me, bases);
         let block_ranks = team.engine().block_ranks;

@@ -343,7 +343,7 @@ impl TeamCore {
             // Read first: the member counts the agreement before it begins any later operation.
             let is_ahead = node.begun(place).number() > begun;
             if is_ahead && node.agreements(place).number() < mine {
-                return Some(Some(levels.groups.ranks(levels.own)[place]));
+                return Some(Some(levels.groups.ranks(levels.own).at(place)));
             }
         }
         let staging = Staging { world, team: self, levels, operation: "exchange" };

@@ -418,7 +418,7 @@ impl TwoLevel<'_> {
         if !self.levels.is_leader() {
             return;
         }
-        for (place, &rank) in self.levels.groups.ranks(self.levels.own).iter().enumerate() {
+        for (place, rank) in self.levels.groups.ranks(self.levels.own).iter().enumerate() {
             // SAFETY: both pages have a block at these places.
             unsafe { copy::copy(start.add(rank * bytes), blocks.add(place * bytes), bytes) };
         }
@@ -660,7 +660,9 @@ impl TwoLevel<'_> {
         let make = || {
             let groups = &self.levels.groups;
             let ranks: Vec<Rank> = match among {
-                Among::Places(place) => (0..groups.len()).map(|group| groups.ranks(group)[place]).collect(),
+                Among::Places(place) => {
+                    (0..groups.len()).map(|group| groups.ranks(group).at(place)).collect()
+                }
                 _ => {
                     let mut leaders = groups.leaders();
                     if call.operation == Operation::Broadcast {

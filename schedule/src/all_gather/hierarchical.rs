@@ -33,9 +33,9 @@ fn build(shape: &Shape, b: &mut Builder) {
     let (layout, nodes, me) = (Layout::of(shape), shape.groups(), shape.rank);
     let own = nodes.group(me);
     let leader = nodes.leader(own);
-    let others = &nodes.ranks(own)[1..];
+    let others = nodes.ranks(own).iter().skip(1);
     if me != leader {
-        let index = others.iter().position(|&rank| rank == me).expect("a rank is on its node");
+        let index = nodes.place(me) - 1;
         layout.put_own(b, me, leader, index);
         b.wait(leader, READY);
         b.get(leader, Remote::Target(0), Place::target(0), layout.bytes(0..shape.n));
@@ -44,15 +44,16 @@ fn build(shape: &Shape, b: &mut Builder) {
         return;
     }
     layout.copy_own(b, me);
-    for (index, &rank) in others.iter().enumerate() {
+    for (index, rank) in others.clone().enumerate() {
         b.wait(rank, index);
     }
     ring(b, &layout, &nodes, own);
-    for &rank in others {
+    for rank in others.clone() {
         b.signal(rank, READY);
     }
-    for (index, &rank) in others.iter().enumerate() {
-        b.wait(rank, others.len() + index);
+    let n_others = others.len();
+    for (index, rank) in others.enumerate() {
+        b.wait(rank, n_others + index);
     }
 }
 

@@ -30,9 +30,10 @@ fn restriction(shape: &Shape) -> Option<&'static str> {
 fn build(shape: &Shape, b: &mut Builder) {
     let (layout, nodes, me) = (Layout::of(shape), shape.groups(), shape.rank);
     let (own, place, n) = (nodes.group(me), nodes.place(me), nodes.len());
-    let (left, right) = (nodes.ranks((own + n - 1) % n)[place], nodes.ranks((own + 1) % n)[place]);
+    let neighbour = |distance: usize| nodes.ranks((own + distance) % n).at(place);
+    let (left, right) = (neighbour(n - 1), neighbour(1));
     let mates = nodes.ranks(own);
-    let mate = |distance: usize| mates[(place + distance) % mates.len()];
+    let mate = |distance: usize| mates.at((place + distance) % mates.len());
     // The slots of the ring, and then those of each mate, by its distance, for each block of its ring.
     let slot = |distance: usize, step: usize| n - 1 + (distance - 1) * n + step;
 
@@ -51,7 +52,7 @@ fn build(shape: &Shape, b: &mut Builder) {
     layout.copy_own(b, me);
     for step in 1..n {
         b.wait(left, step - 1);
-        let block = nodes.ranks((own + n - step) % n)[place];
+        let block = neighbour(n - step);
         if step < n - 1 {
             layout.pass_on(b, block..block + 1, right, step);
         }

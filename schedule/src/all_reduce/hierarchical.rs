@@ -10,7 +10,7 @@ use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::contribution;
 use crate::combine::doubling::{Group, all_reduce};
 use crate::combine::tree::{Node, levels};
-use crate::schedule::{Builder, Place};
+use crate::schedule::{Builder, Place, Rank};
 use crate::shape::{Operation, Shape};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -30,7 +30,8 @@ fn build(shape: &Shape, b: &mut Builder) {
     let (leaders, own) = (nodes.leaders(), nodes.group(shape.rank));
     let is_leader = shape.rank == leaders[own];
     let (room, down, first) = (levels(shape.n), levels(shape.n) + 1, levels(shape.n) + 2);
-    let inside = Node::among(nodes.ranks(own), leaders[own], shape.rank, 0);
+    let mates: Vec<Rank> = nodes.ranks(own).iter().collect();
+    let inside = Node::among(&mates, leaders[own], shape.rank, 0);
     // The leaders would have to copy small operands out of their targets before they exchange them, so small
     // operands are not put there.
     let is_apart = is_leader && leaders.len() > 1 && bytes <= b.mailbox_bytes();

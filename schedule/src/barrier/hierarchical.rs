@@ -30,19 +30,19 @@ fn build(shape: &Shape, b: &mut Builder) {
     let leader = nodes.leader(own);
     // A leader's first slots are for the rounds with other leaders.
     let arrivals = dissemination::rounds(nodes.len());
-    let others = nodes.ranks(own)[1..].iter().zip(arrivals..);
+    let others = nodes.ranks(own).iter().skip(1).zip(arrivals..);
     if shape.rank != leader {
-        for (_, slot) in others.filter(|&(&rank, _)| rank == shape.rank) {
+        for (_, slot) in others.filter(|&(rank, _)| rank == shape.rank) {
             b.signal(leader, slot);
         }
         b.wait(leader, RELEASE);
         return;
     }
-    for (&rank, slot) in others.clone() {
+    for (rank, slot) in others.clone() {
         b.wait(rank, slot);
     }
     dissemination::among(b, own, nodes.len(), |group| nodes.leader(group));
-    for (&rank, _) in others {
+    for (rank, _) in others {
         b.signal(rank, RELEASE);
     }
 }

@@ -7,7 +7,7 @@
 
 use super::steps::down;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
-use crate::schedule::Builder;
+use crate::schedule::{Builder, Rank};
 use crate::shape::{Operation, Shape};
 use crate::tree;
 
@@ -25,7 +25,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 fn build(shape: &Shape, b: &mut Builder) {
     let nodes = shape.groups();
     let (home, own) = (nodes.group(shape.root), nodes.group(shape.rank));
-    let mut group = nodes.ranks(own).to_vec();
+    let mut group: Vec<Rank> = nodes.ranks(own).iter().collect();
     if own == home {
         let root_index = nodes.place(shape.root);
         group.swap(0, root_index);

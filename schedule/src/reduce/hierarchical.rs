@@ -10,7 +10,7 @@ use super::steps::sum;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::contribution;
 use crate::combine::tree::{Node, levels};
-use crate::schedule::{Builder, Place};
+use crate::schedule::{Builder, Place, Rank};
 use crate::shape::{Operation, Shape};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -33,7 +33,8 @@ fn build(shape: &Shape, b: &mut Builder) {
     // A rank is a child at most once, so it needs only one slot for the announcement of a buffer.
     let first = levels(shape.n);
     let room = 2 * first;
-    let inside = Node::among(nodes.ranks(group), leaders[group], shape.rank, 0);
+    let mates: Vec<Rank> = nodes.ranks(group).iter().collect();
+    let inside = Node::among(&mates, leaders[group], shape.rank, 0);
     let so_far = inside.combine(b, own, |b| sum(shape, b), bytes, room);
     inside.give_up(b, so_far, bytes, room);
     if shape.rank == leaders[group] {

@@ -96,7 +96,7 @@ impl TwoLevel<'_> {
                     |group, page| {
                         let mut block = page.start();
                         for place in 0..mates.len() {
-                            for &rank in groups.ranks(group) {
+                            for rank in groups.ranks(group).iter() {
                                 copy::copy(block, from(place).add(rank * bytes), bytes);
                                 block = block.add(bytes);
                             }
@@ -104,8 +104,8 @@ impl TwoLevel<'_> {
                         length(group)
                     },
                     || {
-                        for (to, &me) in mates.iter().enumerate() {
-                            for (place, &rank) in mates.iter().enumerate() {
+                        for (to, me) in mates.iter().enumerate() {
+                            for (place, rank) in mates.iter().enumerate() {
                                 copy::copy(into(to).add(rank * bytes), from(place).add(me * bytes), bytes);
                             }
                         }
@@ -113,7 +113,7 @@ impl TwoLevel<'_> {
                     length,
                     |group, page| {
                         let mut block = page.start().cast_const();
-                        for &rank in groups.ranks(group) {
+                        for rank in groups.ranks(group).iter() {
                             for to in 0..mates.len() {
                                 copy::copy(into(to).add(rank * bytes), block, bytes);
                                 block = block.add(bytes);
@@ -160,7 +160,7 @@ impl TwoLevel<'_> {
                         node.len() * bytes
                     },
                     || {
-                        for (place, &rank) in groups.ranks(own).iter().enumerate() {
+                        for (place, rank) in groups.ranks(own).iter().enumerate() {
                             let block = result.add(rank * bytes);
                             if block.cast_const() != from(place) {
                                 copy::copy(block, from(place), bytes);
@@ -169,7 +169,7 @@ impl TwoLevel<'_> {
                     },
                     |group| groups.ranks(group).len() * bytes,
                     |group, page| {
-                        for (place, &rank) in groups.ranks(group).iter().enumerate() {
+                        for (place, rank) in groups.ranks(group).iter().enumerate() {
                             copy::copy(result.add(rank * bytes), page.start().add(place * bytes), bytes);
                         }
                     },
