@@ -302,7 +302,8 @@ fn sums_of_floats(world: &World) {
     let rounds = common::rounds(world, 100, 3);
     for round in 0..rounds {
         wide.add(0, 0, 0.25).unwrap();
-        assert!(wide.fetch_add(0, 0, 0.5).unwrap() >= round as f64 * 0.75);
+        // The additions of other calls may come later.
+        assert!(wide.fetch_add(0, 0, 0.5).unwrap() >= round as f64 * 0.5);
         wide.on(0).unwrap().add(1, -1.5).unwrap();
         narrow.add((me + 1) % n, 0, 0.125).unwrap();
     }

@@ -274,7 +274,16 @@ impl Engine {
         guard: Guard,
     ) -> bool {
         let (mut sleeps, activity, _relying) = (0u32, net.activity(), self.service.rely());
-        while net.activity() == activity && self.is_all_quiet() && self.service.is_guarded(net, guard) {
+        // The look for quiet may have received events of complete operations, which a round of progress hands
+        // over. The look at the provider then sends what this thread owes, such as acknowledgements. The
+        // service thread sleeps perhaps, and hears of neither.
+        let may_sleep = || {
+            self.is_all_quiet() && {
+                self.progress();
+                net.activity() == activity && net.may_sleep()
+            }
+        };
+        while may_sleep() && self.service.is_guarded(net, guard) {
             if self.is_busy() {
                 self.drive_all();
             }

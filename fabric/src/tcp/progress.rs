@@ -349,7 +349,10 @@ impl Domain {
         for peer in &peers {
             self.send_control(peer, Kind::Bye);
         }
-        while self.fault.get().is_none() && peers.iter().any(|peer| peer.send_queue().has_unsent()) {
+        // A peer that has left gets no more bytes: nobody flushes the queue of a connection that is closed.
+        let is_closed = |peer: &Peer| matches!(*peer.link(), Link::Closed { .. });
+        let awaits = |peer: &&Peer| peer.send_queue().has_unsent() && !is_closed(peer);
+        while self.fault.get().is_none() && peers.iter().any(awaits) {
             self.poll(&mut Sink::to_inboxes());
             if Instant::now() > deadline {
                 return;
