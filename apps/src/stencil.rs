@@ -1,7 +1,7 @@
 //! `stencil`: Jacobi iterations on a square grid, whose rows are distributed over the PEs in strips. In each
 //! iteration a PE puts its first and its last row to its neighbours, each with a signal, or sends them as
-//! messages, and relaxes the rows in between while the neighbours' rows arrive. Invariant: every point is computed by the same expression as
-//! in a serial run, so both end with the same bits.
+//! messages, and relaxes the rows in between while the neighbours' rows arrive. Invariant: every point is
+//! computed by the same expression as in a serial run, so both end with the same bits.
 
 use std::process::ExitCode;
 

@@ -1,9 +1,9 @@
 //! The ranks of a team, grouped by node.
 //!
 //! Invariant: every rank sees the same groups in the same order; each has at least one rank, and its ranks
-//! ascend. The grouping is computed once, in O(n), and shared by all schedules that are made from it. It takes
-//! no memory that grows with the team if the ranks are placed by blocks or round robin, and otherwise, if each
-//! group is a range, a word a group.
+//! ascend. The grouping is computed once, in O(n), and shared by all schedules that are made from it. It
+//! takes no memory that grows with the team if the ranks are placed by blocks or round robin, and otherwise,
+//! if each group is a range, a word a group.
 
 use crate::schedule::Rank;
 use std::collections::HashMap;
