@@ -37,9 +37,8 @@ const NAP_MAX_URGENT: Duration = Duration::from_millis(1);
 const GATHERING: Duration = Duration::from_micros(200);
 /// The time for which it leaves the provider to other threads if it cannot sleep now.
 const PAUSE: Duration = Duration::from_micros(50);
-/// The longest sleep between two rounds: a safety net, which builds for tests do not have, so that a thread
-/// that forgets to send what it owes is found.
-const SLEEP_BOUND: Duration = Duration::from_secs(if cfg!(debug_assertions) { 600 } else { 1 });
+/// The longest sleep between two rounds.
+const SLEEP_BOUND: Duration = Duration::from_secs(1);
 
 /// Starts the thread if it is useful. `engine` keeps the PE in place for as long as the thread runs.
 pub fn spawn<E: Deref<Target = Engine> + Send + 'static>(engine: E, service: &Service) {
@@ -88,7 +87,8 @@ fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
                 let may_rest =
                     engine.outbox.is_empty() && !(*is_urgent && engine.contexts.have_outstanding());
                 let bound = if may_rest { SLEEP_BOUND } else { GATHERING };
-                if !net.has_waiters() && net.may_sleep() {
+                // The call that ends this thread may have ended the sleep before.
+                if !control.is_over() && !net.has_waiters() && net.may_sleep() {
                     // SYNC POINT guard: releases the arrivals that were processed before.
                     control.is_on_guard.store(true, Ordering::Release);
                     control.sleep(Some(descriptor.as_fd()), bound);
