@@ -11,7 +11,7 @@
 //! Source: K. Kawachiya, A. Koseki, T. Onodera, Lock Reservation, OOPSLA 2002; membarrier(2) for the fences.
 
 use crate::fence;
-use crate::sync::{AtomicU32, AtomicUsize, Ordering, spin_once};
+use crate::sync::{AtomicU32, AtomicUsize, Ordering, spin_or_yield};
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -20,9 +20,6 @@ use std::ops::{Deref, DerefMut};
 const UNCLAIMED: usize = 0;
 /// All threads take the ordinary lock. No thread has this number.
 const REVOKED: usize = 1;
-
-/// Checks before a thread that waits for the owner yields its core.
-const LOOKS: u32 = 100;
 
 /// The lock, and what it protects.
 #[derive(Debug)]
@@ -39,38 +36,35 @@ pub struct BiasedLock<T> {
 // SAFETY: only one thread at a time accesses the protected value.
 unsafe impl<T: Send> Sync for BiasedLock<T> {}
 
-/// Access to the protected value, until this is dropped.
+/// Access to the protected value, until this is dropped. It is not `Send`, because the lock knows its owner by
+/// the thread.
 #[derive(Debug)]
 pub struct Held<'a, T> {
     lock: &'a BiasedLock<T>,
     /// The word that is cleared at the end.
     word: &'a AtomicU32,
-    inside: PhantomData<&'a mut T>,
+    inside: PhantomData<*mut T>,
 }
+
+// SAFETY: a shared guard gives shared access to the value alone.
+unsafe impl<T: Sync> Sync for Held<'_, T> {}
 
 impl<T> BiasedLock<T> {
     /// A lock without an owner.
-    pub fn new(inside: T) -> BiasedLock<T> {
-        BiasedLock {
-            owner: AtomicUsize::new(UNCLAIMED),
-            held: AtomicU32::new(0),
-            ordinary: AtomicU32::new(0),
-            inside: UnsafeCell::new(inside),
-        }
-    }
-
-    /// A lock without an owner, for a static.
     #[cfg(not(loom))]
-    pub const fn of_static(inside: T) -> BiasedLock<T> {
-        BiasedLock {
-            owner: AtomicUsize::new(UNCLAIMED),
-            held: AtomicU32::new(0),
-            ordinary: AtomicU32::new(0),
-            inside: UnsafeCell::new(inside),
-        }
+    pub const fn new(inside: T) -> BiasedLock<T> {
+        let (held, ordinary) = (AtomicU32::new(0), AtomicU32::new(0));
+        BiasedLock { owner: AtomicUsize::new(UNCLAIMED), held, ordinary, inside: UnsafeCell::new(inside) }
     }
 
-    /// Takes the lock, if need be after a wait.
+    /// The same: the model checker's atomics cannot be made in constants.
+    #[cfg(loom)]
+    pub fn new(inside: T) -> BiasedLock<T> {
+        let (held, ordinary) = (AtomicU32::new(0), AtomicU32::new(0));
+        BiasedLock { owner: AtomicUsize::new(UNCLAIMED), held, ordinary, inside: UnsafeCell::new(inside) }
+    }
+
+    /// Takes the lock, if need be after a wait. A thread that has it already waits for ever.
     #[inline(always)]
     pub fn lock(&self) -> Held<'_, T> {
         let me = thread_number();
@@ -99,7 +93,8 @@ impl<T> BiasedLock<T> {
 
     #[inline(always)]
     fn lock_by_bias(&self, me: usize) -> Option<Held<'_, T>> {
-        if self.owner.load(Ordering::Relaxed) == me {
+        // The owner itself may have it.
+        if self.owner.load(Ordering::Relaxed) == me && self.held.load(Ordering::Relaxed) == 0 {
             self.held.store(1, Ordering::Relaxed);
             // SYNC POINT biased-lock: orders the owner's claim before its look at its ownership.
             fence::light();
@@ -114,9 +109,9 @@ impl<T> BiasedLock<T> {
     #[cold]
     #[inline(never)]
     fn lock_slowly(&self, me: usize) -> Held<'_, T> {
-        let mut looks = 0;
+        let mut turns = 0;
         while !self.try_ordinary() {
-            pause(&mut looks);
+            spin_or_yield(&mut turns);
         }
         self.with_ordinary(me)
     }
@@ -150,10 +145,10 @@ impl<T> BiasedLock<T> {
         self.owner.store(REVOKED, Ordering::Relaxed);
         // SYNC POINT biased-lock: orders the end of the ownership before the look at the owner's claim.
         fence::heavy();
-        let mut looks = 0;
+        let mut turns = 0;
         // SYNC POINT biased-lock: acquires what the owner has written.
         while self.held.load(Ordering::Acquire) == 1 {
-            pause(&mut looks);
+            spin_or_yield(&mut turns);
         }
     }
 
@@ -173,15 +168,6 @@ fn clear(word: &AtomicU32) {
     // model checker allows it to come later: it applies that rule only between read-modify-writes.
     #[cfg(loom)]
     word.swap(0, Ordering::Release);
-}
-
-/// A turn of a thread that waits for another one.
-fn pause(looks: &mut u32) {
-    *looks += 1;
-    spin_once();
-    if *looks > LOOKS {
-        std::thread::yield_now();
-    }
 }
 
 impl<T> Deref for Held<'_, T> {

@@ -28,6 +28,16 @@ pub fn spin_once() {
     loom::thread::yield_now();
 }
 
+/// One turn of a thread that waits for another one to leave a lock: after `LOOKS` turns it yields its core.
+pub fn spin_or_yield(turns: &mut u32) {
+    const LOOKS: u32 = 100;
+    *turns += 1;
+    spin_once();
+    if *turns > LOOKS {
+        std::thread::yield_now();
+    }
+}
+
 /// Orders a read-modify-write before later loads. On x86-64 the locked instruction has done so already.
 #[inline(always)]
 pub fn fence_after_update() {

@@ -5,7 +5,7 @@
 //! open. The lowest bit is set in all states but `OPEN`, so setting it takes the lock or changes nothing. A
 //! thread that leaves stores `next` in the word: `OPEN` or `CLOSED`. Only threads that wait change `next`.
 
-use crate::sync::{AtomicU32, Ordering, spin_once};
+use crate::sync::{AtomicU32, Ordering, spin_or_yield};
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
@@ -13,9 +13,6 @@ use std::ops::{Deref, DerefMut};
 const OPEN: u32 = 0;
 const TAKEN: u32 = 1;
 const CLOSED: u32 = 3;
-
-/// Checks before a thread that waits yields its core.
-const LOOKS: u32 = 100;
 
 /// The lock, and what it protects.
 #[derive(Debug)]
@@ -64,7 +61,7 @@ impl<T> TryLock<T> {
     /// try to enter later. Dropping the result leaves it open or closed as set by
     /// [`leave_open`](Taken::leave_open), and closed if that was not called.
     pub fn wait(&self) -> Taken<'_, T> {
-        let mut looks = 0;
+        let mut turns = 0;
         loop {
             self.next.store(CLOSED, Ordering::Relaxed);
             let found = self.word.load(Ordering::Relaxed);
@@ -73,11 +70,7 @@ impl<T> TryLock<T> {
             if found != TAKEN && take().is_ok() {
                 return Taken { lock: self, inside: PhantomData };
             }
-            looks += 1;
-            spin_once();
-            if looks > LOOKS {
-                std::thread::yield_now();
-            }
+            spin_or_yield(&mut turns);
         }
     }
 }

@@ -92,7 +92,7 @@ impl<T> Table<T> {
         Table {
             kind,
             chunks: [const { AtomicPtr::new(null_mut()) }; CHUNKS],
-            free: BiasedLock::of_static(Free { positions: Vec::new(), used: 0 }),
+            free: BiasedLock::new(Free { positions: Vec::new(), used: 0 }),
         }
     }
 

@@ -140,9 +140,9 @@ impl<'a> Payload<'a> {
     #[inline(always)]
     pub unsafe fn copy_to(&self, target: *mut u8, skipped: usize, bytes: usize) {
         debug_assert!(skipped + bytes <= self.bytes, "the payload has {} bytes", self.bytes);
+        #[cfg(not(loom))]
         // SAFETY: the caller guarantees the target and the range, which belongs to this end until the message
         // is released.
-        #[cfg(not(loom))]
         unsafe {
             let source = self.data.add(skipped);
             let are_aligned = (source as usize | target as usize).is_multiple_of(8);
@@ -151,8 +151,8 @@ impl<'a> Payload<'a> {
                 _ => copy::transfer(target, source, bytes),
             }
         }
-        // SAFETY: the same; the words are this end's own.
         #[cfg(loom)]
+        // SAFETY: the caller guarantees the target and the range; the words are this end's own.
         unsafe {
             target.copy_from_nonoverlapping(self.words.as_ptr().cast::<u8>().add(skipped), bytes);
         }
