@@ -36,8 +36,8 @@ pub struct BiasedLock<T> {
 // SAFETY: only one thread at a time accesses the protected value.
 unsafe impl<T: Send> Sync for BiasedLock<T> {}
 
-/// Access to the protected value, until this is dropped. It is not `Send`, because the lock knows its owner by
-/// the thread.
+/// Access to the protected value, until this is dropped. It is not `Send`: the lock knows its owner by the
+/// thread.
 #[derive(Debug)]
 pub struct Held<'a, T> {
     lock: &'a BiasedLock<T>,
