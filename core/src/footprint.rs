@@ -4,8 +4,8 @@
 //! Invariant: each part is computed by a function beside its structure, which the structure uses or a test
 //! compares with it. Heap and pool are left out: their sizes are settings.
 
-use crate::coll::agreement_record::AgreementRecord;
 use crate::coll::block::{self, pairs::PairBlock};
+use crate::coll::split;
 use crate::coll::team::BlockKind;
 use crate::job::exchange::{self, Readings};
 use crate::job::summary::Digest;
@@ -158,7 +158,7 @@ impl Scale {
             part("two-sided messages: PEs of the node", OnFirstUse, OfNode, pes_per_node * of_node),
             part("tables of two-sided messages", Reserved, Linear, MsgState::reserved_bytes(n)),
             part("block of a team", EachTeam, Logarithmic, block::bytes(BLOCK, n)),
-            part("records of the members of a team", WhileMade, Linear, n * size_of::<AgreementRecord>()),
+            part("lists of the members of a team", WhileMade, Linear, split::list_bytes(n)),
             part("nodes of a team", EachTeam, Constant, Groups::bytes()),
             part("slots of pairs", Reserved, Linear, PairBlock::bytes(n)),
             part("block, rings and FIFOs in the node's memory", Reserved, OfNode, segment.own_bytes()),

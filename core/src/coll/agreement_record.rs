@@ -15,6 +15,19 @@ pub const AGREEMENT_DROPPED_WORDS: usize = 4;
 pub const AGREEMENT_WORDS: usize = 4 + AGREEMENT_DROPPED_WORDS;
 /// The words that a member sends to the others in one exchange.
 pub type AgreementRecord = [u64; AGREEMENT_WORDS];
+/// Objects that a member has dropped, as bits.
+pub type Dropped = [u64; AGREEMENT_DROPPED_WORDS];
+
+/// The objects that the member of a record has dropped.
+pub fn dropped_of(record: &AgreementRecord) -> Dropped {
+    std::array::from_fn(|i| record[AGREEMENT_WORDS - AGREEMENT_DROPPED_WORDS + i])
+}
+
+/// Keeps those objects that the member of a record has dropped as well.
+pub fn intersect(dropped: &mut Dropped, record: &AgreementRecord) {
+    dropped.iter_mut().zip(dropped_of(record)).for_each(|(all, theirs)| *all &= theirs);
+}
+
 /// A call that makes a team or a space, with two words that each member sends about itself.
 #[derive(Clone, Copy)]
 pub struct Birth {

@@ -6,7 +6,7 @@
 //! dropped.
 
 use crate::base::locked::locked;
-use crate::coll::agreement_record::{AGREEMENT_DROPPED_WORDS, AgreementRecord};
+use crate::coll::agreement_record::{AGREEMENT_DROPPED_WORDS, Dropped};
 use crate::coll::team::TeamCore;
 use crate::coll::teams::Teams;
 use crate::memory::usage::Space;
@@ -102,7 +102,7 @@ impl Children {
     }
 
     /// The children that this PE has dropped, as bits.
-    pub fn dropped(&self) -> [u64; AGREEMENT_DROPPED_WORDS] {
+    pub fn dropped(&self) -> Dropped {
         let mut words = [0; AGREEMENT_DROPPED_WORDS];
         for (i, _) in self.children.iter().enumerate().filter(|(_, child)| child.is_dropped) {
             words[i / 64] |= 1 << (i % 64);
@@ -111,9 +111,9 @@ impl Children {
     }
 
     /// Gives back the memory of the children that all members have dropped.
-    pub fn reclaim(&mut self, world: &Teams, records: &[AgreementRecord]) {
+    pub fn reclaim(&mut self, world: &Teams, dropped_by_all: &Dropped) {
         for (i, child) in self.children.iter_mut().enumerate() {
-            if !child.is_gone && records.iter().all(|record| record[4 + i / 64] & (1 << (i % 64)) != 0) {
+            if !child.is_gone && dropped_by_all[i / 64] & (1 << (i % 64)) != 0 {
                 child.is_gone = true;
                 child.blocks.drain(..).for_each(|(at, bytes)| world.pool_free(at, bytes));
             }

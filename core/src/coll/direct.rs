@@ -17,6 +17,7 @@ use super::block::{BOARDS, PAGE_BYTES, STAGING_SLOT_BYTES};
 use super::reduction::Combiner;
 use super::schedule::Rank;
 use crate::base::awaited::Awaited;
+use crate::coll::agreement_record::{AGREEMENT_WORDS, AgreementRecord};
 use crate::coll::team::TeamCore;
 use crate::coll::teams::Teams;
 use crate::job::callback::{self, Callback};
@@ -210,13 +211,17 @@ impl Direct<'_> {
         }
     }
 
-    /// Exchanges small values of the same size, as an agreement; `values` has room for all, in the order of
-    /// ranks. The rank of a member that makes another call, if one does: the exchange has not taken place.
+    /// Exchanges agreement records: `each` gets those of all members, in the order of the ranks. The rank of
+    /// a member that makes another call, if one does: the exchange has not taken place.
     #[track_caller]
-    pub fn agree(&self, value: &[u8], values: &mut [u8]) -> Result<(), Rank> {
-        assert!(value.len() <= PAGE_BYTES && values.len() == value.len() * self.team.len());
+    pub fn agree(
+        &self,
+        own: &AgreementRecord,
+        each: &mut dyn FnMut(Rank, &AgreementRecord),
+    ) -> Result<(), Rank> {
+        const _: () = assert!(size_of::<AgreementRecord>() <= PAGE_BYTES);
         callback::forbid(self.world, self.operation);
-        let (team, bytes) = (self.team, value.len());
+        let (team, bytes) = (self.team, size_of::<AgreementRecord>());
         let number = team.sequence.load(Ordering::Relaxed) + 1;
         // All members have read the slot of this number: they have begun a later operation.
         self.make_room(number);
@@ -224,12 +229,13 @@ impl Direct<'_> {
         self.begin();
         self.wake();
         self.await_agreement(number)?;
-        // SAFETY: the value has the length given, and the result has room for one value of each member.
-        unsafe {
-            self.show(number, value.as_ptr(), bytes);
-            for rank in 0..team.len() {
-                copy::transfer(values.as_mut_ptr().add(rank * bytes), self.look(rank, number, bytes), bytes);
-            }
+        // SAFETY: the record has this many bytes.
+        unsafe { self.show(number, own.as_ptr().cast(), bytes) };
+        for rank in 0..team.len() {
+            let mut theirs: AgreementRecord = [0; AGREEMENT_WORDS];
+            // SAFETY: the member shows a record, and the local one has room for it.
+            unsafe { copy::transfer(theirs.as_mut_ptr().cast(), self.look(rank, number, bytes), bytes) };
+            each(rank, &theirs);
         }
         team.begun_by_all.store(number, Ordering::Relaxed);
         Ok(())

@@ -8,7 +8,8 @@
 //! all other members are zero. Each part is an exchange of its own, so that the areas are used in turn, and
 //! the number of parts is odd, so that the area of the next exchange is the other one.
 
-use super::block;
+use super::agreement_record::AgreementRecord;
+use super::block::{self, SAID_BYTES};
 use super::engine::Operands;
 use super::hierarchy::Hierarchy;
 use super::reduction::{Combiner, ReduceOp};
@@ -23,10 +24,22 @@ use crate::job::callback;
 use crate::wait::stall;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Looks for signals between two looks whether a member makes a call in two levels.
 const LOOKS_PER_KIND_CHECK: u32 = 64;
+
+/// The words of a member in an exchange.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+struct Said {
+    /// How many calls it has begun in two levels.
+    calls: u64,
+    record: AgreementRecord,
+}
+
+const _: () = assert!(size_of::<Said>() == SAID_BYTES);
 
 /// An exchange under way: the number and the call of this PE.
 struct Exchange<'a> {
@@ -58,7 +71,7 @@ impl TeamCore {
         let word = |offset: usize| unsafe { &*own.add(offset).cast::<AtomicU64>() };
         let next = self.agreed_last.load(Ordering::Relaxed) + 1;
         let area = block::exchange_offset(ranks, next);
-        let begun = |rank: &Rank| word(area + rank * block::SAID_BYTES).load(Ordering::Relaxed);
+        let begun = |rank: &Rank| word(area + rank * SAID_BYTES).load(Ordering::Relaxed);
         let (tag, slots) = (self.tag(self.me), world.pair_block.own(&world.memory, world.my_pe()));
         let mut pairs = world.pairs();
         let mut agrees = |rank: &Rank| pairs.agrees_next(self.pe(*rank), tag, &slots);
@@ -67,16 +80,16 @@ impl TeamCore {
 }
 
 impl Teams {
-    /// An all-gather of the runtime itself: returns the values of all members by rank, of which this PE
-    /// gives `value`. It is a schedule of puts, and its signals have a kind of their own, so that no user's
-    /// collective can be taken for it. `said` is the call of this PE.
+    /// An all-gather of the runtime itself: `each` gets the records of all members, in the order of the
+    /// ranks, of which this PE gives `own`. It is a schedule of puts, and its signals have a kind of their
+    /// own, so that no user's collective can be taken for it. `said` is the call of this PE.
     #[track_caller]
     pub fn exchange_by_schedule(
         &self,
         team: &Arc<TeamCore>,
         (number, said): (u64, &str),
-        value: &[u8],
-        values: &mut [u8],
+        own: &AgreementRecord,
+        each: &mut dyn FnMut(Rank, &AgreementRecord),
     ) {
         callback::forbid(self, "exchange");
         let ranks = {
@@ -85,66 +98,49 @@ impl Teams {
         };
         team.agrees(&self.memory, number);
         let calls = team.levels().map_or(0, Hierarchy::calls);
-        let own = [&calls.to_ne_bytes(), value].concat();
-        assert!(own.len() <= block::SAID_BYTES, "the area of an exchange has room for it");
+        let own = Said { calls, record: *own };
         let exchange = Exchange { world: self, team, number, said, ranks };
         if team.len() <= ranks {
-            return exchange.at_once(&own, values);
+            return exchange.at_once(&own, each);
         }
         let parts = team.len().div_ceil(ranks) | 1;
         for part in 0..parts {
-            exchange.part(part, &own, values);
+            exchange.part(part, &own, each);
         }
     }
 }
 
 impl Exchange<'_> {
-    /// Brings the values of all members to all, each behind a word.
+    /// Brings the records of all members to all.
     #[track_caller]
-    fn at_once(&self, own: &[u8], values: &mut [u8]) {
+    fn at_once(&self, own: &Said, each: &mut dyn FnMut(Rank, &AgreementRecord)) {
         let n = self.team.len();
-        let shape = Shape::new(Operation::AllGather, self.team.my_rank(), n, own.len(), 1);
+        let shape = Shape::new(Operation::AllGather, self.team.my_rank(), n, SAID_BYTES, 1);
         let name = if n <= ALL_SIGNAL_MAX { "linear" } else { "bruck" };
         let source = self.team.own_start(&self.world.memory);
         let source = source.wrapping_add(block::own_notice_offset(self.ranks, self.number));
-        // SAFETY: the block has room for an agreement record there, and a word, which the exchange but one
-        // before has left.
-        unsafe { copy::copy(source, own.as_ptr(), own.len()) };
-        let target = self.run(&shape, name, self.number, (source, n * own.len()), None);
-        self.take(target, own.len(), values);
+        // SAFETY: the block has room for it there, which the exchange but one before has left.
+        unsafe { copy::copy(source, (&raw const *own).cast(), SAID_BYTES) };
+        let target = self.run(&shape, name, self.number, (source, n * SAID_BYTES), None);
+        take(target, 0..n, each);
     }
 
-    /// Brings the values of as many members to all as an area has room for.
+    /// Brings the records of as many members to all as an area has room for.
     #[track_caller]
-    fn part(&self, part: usize, own: &[u8], values: &mut [u8]) {
+    fn part(&self, part: usize, own: &Said, each: &mut dyn FnMut(Rank, &AgreementRecord)) {
         let (n, me) = (self.team.len(), self.team.my_rank());
-        let first = part * self.ranks;
-        let words = self.ranks * own.len() / size_of::<u64>();
-        // Words, so that they are aligned for the operation that combines them.
-        let mut source = vec![0_u64; words];
-        if let Some(place) = me.checked_sub(first).filter(|&place| place < self.ranks) {
-            // SAFETY: the place lies in the source, which has room for `ranks` values.
-            unsafe {
-                copy::copy(source.as_mut_ptr().cast::<u8>().add(place * own.len()), own.as_ptr(), own.len())
-            };
+        let first = (part * self.ranks).min(n);
+        let of_part = first..(first + self.ranks).min(n);
+        let mut source = vec![Said::default(); self.ranks];
+        if of_part.contains(&me) {
+            source[me - first] = *own;
         }
-        let shape = Shape::new(Operation::AllReduce, me, n, words, size_of::<u64>());
+        let bytes = self.ranks * SAID_BYTES;
+        let shape = Shape::new(Operation::AllReduce, me, n, bytes / size_of::<u64>(), size_of::<u64>());
         let or = Combiner::of::<u64>(ReduceOp::Or);
         let number = self.number + part as u64;
-        let place = (source.as_mut_ptr().cast(), words * size_of::<u64>());
-        let target = self.run(&shape, "recursive_doubling", number, place, or);
-        let value_bytes = own.len() - size_of::<u64>();
-        let of_part = values.chunks_mut(self.ranks * value_bytes).nth(part);
-        self.take(target, own.len(), of_part.unwrap_or_default());
-    }
-
-    /// Copies values that have arrived, each behind a word.
-    fn take(&self, target: *const u8, said_bytes: usize, values: &mut [u8]) {
-        let value_bytes = said_bytes - size_of::<u64>();
-        for (place, value) in values.chunks_exact_mut(value_bytes).enumerate() {
-            // SAFETY: the values have arrived there, and there is room for no more.
-            unsafe { copy::copy(value.as_mut_ptr(), target.add(place * said_bytes + 8), value_bytes) };
-        }
+        let target = self.run(&shape, "recursive_doubling", number, (source.as_mut_ptr().cast(), bytes), or);
+        take(target, of_part, each);
     }
 
     /// Runs a schedule whose target, of `bytes` bytes, is an area of the block, and returns that.
@@ -183,5 +179,15 @@ impl Exchange<'_> {
             progress.is_done()
         });
         target
+    }
+}
+
+/// Gives the records of these members, which have arrived one after the other, to `each`.
+fn take(target: *const u8, ranks: Range<Rank>, each: &mut dyn FnMut(Rank, &AgreementRecord)) {
+    for (place, rank) in ranks.enumerate() {
+        let mut theirs = Said::default();
+        // SAFETY: the words of as many members have arrived there; the local ones have room for a member's.
+        unsafe { copy::copy((&raw mut theirs).cast(), target.add(place * SAID_BYTES), SAID_BYTES) };
+        each(rank, &theirs.record);
     }
 }

@@ -1,6 +1,6 @@
 //! How teams and spaces are made from a team: by one exchange among its members.
 
-use super::agreement_record::{AGREEMENT_WORDS, AgreementRecord, Birth, describe};
+use super::agreement_record::{AGREEMENT_WORDS, AgreementRecord, Birth};
 use super::block;
 use super::schedule::Rank;
 use super::symmetric_region::{Bases, SPACE_ALIGN_BYTES, SymmetricRegion};
@@ -72,8 +72,7 @@ impl TeamCore {
     ) -> Result<Option<Team>> {
         let is_member = ranks.contains(&self.my_rank());
         let bytes = is_member.then(|| block::bytes(self.memory, ranks.len()));
-        let born = self.bear(world, Birth { operation, words: fingerprint(ranks) }, bytes)?;
-        self.check_words(world, operation, &born)?;
+        let born = self.bear_alike(world, Birth { operation, words: fingerprint(ranks) }, bytes)?;
         Ok(self.adopt(world, born, ranks))
     }
 
@@ -131,8 +130,7 @@ impl TeamCore {
         let ranks: Vec<Rank> = (0..self.len()).filter(|&rank| is_with_me(rank)).collect();
         let bytes = Some(block::bytes(self.memory, ranks.len()));
         let words = [range as u64, axis as u64];
-        let born = self.bear(world, Birth { operation, words }, bytes)?;
-        self.check_words(world, operation, &born)?;
+        let born = self.bear_alike(world, Birth { operation, words }, bytes)?;
         Ok(self.adopt(world, born, &ranks).expect("every PE is in a set with itself"))
     }
 
@@ -147,11 +145,15 @@ impl TeamCore {
         let words = [colour.unwrap_or(NO_COLOUR), key as u64];
         // The size of the new team is not known before the exchange: there is room for all.
         let bytes = colour.map(|_| block::bytes(self.memory, self.len()));
-        let born = self.bear(world, Birth { operation: "split_by", words }, bytes)?;
-        let has_block = |rank: Rank| born.records[rank][3] != 0;
-        let with_me = (0..self.len()).filter(|&rank| born.records[rank][1] == words[0] && has_block(rank));
-        let mut ranks: Vec<Rank> = with_me.collect();
-        ranks.sort_by_key(|&rank| (born.records[rank][2] as i64, rank));
+        let mut with_me: Vec<(i64, Rank)> = Vec::with_capacity(self.len());
+        let born = self.bear(world, Birth { operation: "split_by", words }, bytes, |rank, theirs| {
+            let &[_, their_colour, their_key, offset, ..] = theirs;
+            let has_block = offset != 0;
+            with_me.extend((their_colour == words[0] && has_block).then_some((their_key as i64, rank)));
+            offset
+        })?;
+        with_me.sort_unstable();
+        let ranks: Vec<Rank> = with_me.into_iter().map(|(_, rank)| rank).collect();
         Ok(self.adopt(world, born, &ranks))
     }
 
@@ -212,10 +214,8 @@ impl TeamCore {
             bytes.max(1).checked_next_multiple_of(SPACE_ALIGN_BYTES).filter(|&b| b <= isize::MAX as usize);
         let size = size.unwrap_or(isize::MAX as usize / SPACE_ALIGN_BYTES * SPACE_ALIGN_BYTES);
         let call = Birth { operation: "space", words: [bytes as u64, 0] };
-        let born = self.bear(world, call, Some(size))?;
-        self.check_words(world, "space", &born)?;
-        let told = born.records.iter().zip(0..).map(|(theirs, rank)| (self.pe(rank), theirs[3]));
-        let bases = world.checked_blocks(told, size);
+        let born = self.bear_alike(world, call, Some(size))?;
+        let bases = world.checked_blocks(self.members.iter().zip(born.told.iter().copied()), size);
         let tie = self.tie(&born);
         let region = SymmetricRegion::space(Arc::clone(self), bases, size, tie);
         Ok(region)
@@ -238,13 +238,13 @@ impl TeamCore {
         let code = Birth { operation, words }.code();
         let mut record: AgreementRecord = [0; AGREEMENT_WORDS];
         record[..4].copy_from_slice(&[code, words[0], words[1], common]);
-        let records = self.exchange(world, *exchanges, record);
-        if let Some(rank) = records.iter().position(|theirs| (theirs[0], theirs[3]) != (code, common)) {
-            let (me, pe, mine) = (world.my_pe(), self.pe(rank), describe(&record));
-            let (sequence, theirs) = (*exchanges, describe(&records[rank]));
-            return Err(ErrorKind::Mismatch { me, sequence, pe, mine, theirs }.into());
-        }
-        Ok(records.iter().map(|theirs| [theirs[1], theirs[2]]).collect())
+        let (mut other, mut told) = (None, Vec::with_capacity(self.len()));
+        self.exchange(world, *exchanges, &record, &mut |rank, theirs| {
+            other = other.or(((theirs[0], theirs[3]) != (code, common)).then_some((rank, *theirs)));
+            told.push([theirs[1], theirs[2]]);
+        });
+        self.refuse_other(world, *exchanges, &record, other)?;
+        Ok(told)
     }
 
     /// The team of these PEs, this one among them, whose blocks lie at these places of their pools. Local.
@@ -258,26 +258,32 @@ impl TeamCore {
 
     /// Makes the new team from these ranks of this one; `None` if this PE is not in it.
     #[track_caller]
-    fn adopt(self: &Arc<Self>, world: &Teams, born: Born, ranks: &[Rank]) -> Option<Team> {
+    fn adopt(self: &Arc<Self>, world: &Teams, mut born: Born<u64>, ranks: &[Rank]) -> Option<Team> {
         let me = ranks.iter().position(|&rank| rank == self.my_rank())?;
-        let pes: Vec<Pe> = ranks.iter().map(|&rank| self.pe(rank)).collect();
-        let told = ranks.iter().map(|&rank| (self.pe(rank), born.records[rank][3]));
+        let offsets = std::mem::take(&mut born.told);
+        let told = ranks.iter().map(|&rank| (self.pe(rank), offsets[rank]));
         let bases = world.checked_blocks(told, born.block.map_or(0, |(_, bytes)| bytes));
+        drop(offsets);
+        let pes: Vec<Pe> = ranks.iter().map(|&rank| self.pe(rank)).collect();
         let tie = Some(Arc::new(self.tie(&born)));
         let core = TeamCore::new(Members::of(&pes), me, bases, tie, self.memory);
         let core = core.mapped(&world.memory);
         Some(Arc::new(core.placed(world)))
     }
 
-    /// Makes sure that all members gave the same two words.
+    /// As [`bear`](TeamCore::bear), of calls for which all members must give the same two words; it keeps
+    /// where the members' blocks lie.
     #[track_caller]
-    fn check_words(self: &Arc<Self>, world: &Teams, operation: &'static str, born: &Born) -> Result<()> {
-        let words = |rank: Rank| (born.records[rank][1], born.records[rank][2]);
-        let mine = words(self.my_rank());
-        let Some(rank) = (0..self.len()).find(|&rank| words(rank) != mine) else { return Ok(()) };
+    fn bear_alike(self: &Arc<Self>, world: &Teams, call: Birth, bytes: Option<usize>) -> Result<Born<u64>> {
+        let mut other = None;
+        let born = self.bear(world, call, bytes, |rank, theirs| {
+            other = other.or((theirs[1..3] != call.words).then_some(rank));
+            theirs[3]
+        })?;
+        let Some(rank) = other else { return Ok(born) };
         // The child is known to all, and dropped by all at once.
-        drop(born.block.map(|_| self.tie(born)));
-        let (me, pe) = (world.my_pe(), self.pe(rank));
+        drop(born.block.map(|_| self.tie(&born)));
+        let (me, pe, operation) = (world.my_pe(), self.pe(rank), call.operation);
         let reason =
             format!("PE {pe} calls it with other arguments than PE {me}. All members must give the same");
         Err(ErrorKind::BadTeam { me, operation, reason }.into())
@@ -286,6 +292,13 @@ impl TeamCore {
 
 fn bad(world: &Teams, operation: &'static str, reason: String) -> crate::Error {
     ErrorKind::BadTeam { me: world.my_pe(), operation, reason }.into()
+}
+
+/// Memory of the lists of all members while a team of them is made by [`TeamCore::split_by`], in bytes: their
+/// keys and ranks, the places of their blocks as told, and those that are kept if they differ, or the list of
+/// PEs.
+pub const fn list_bytes(n: usize) -> usize {
+    n * (size_of::<(i64, Rank)>() + size_of::<u64>() + size_of::<usize>())
 }
 
 /// Two words that differ, almost surely, if lists differ.

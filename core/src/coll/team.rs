@@ -6,12 +6,12 @@
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::call::Call;
-use crate::base::element::bytes_of;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::label::{Labelled, ranges};
 use crate::base::locked::{locked, try_locked};
 use crate::coll::agreement_record::{
-    AGREEMENT_DROPPED_WORDS, AGREEMENT_WORDS, AgreementRecord, Birth, describe,
+    AGREEMENT_DROPPED_WORDS, AGREEMENT_WORDS, AgreementRecord, Birth, Dropped, describe, dropped_of,
+    intersect,
 };
 use crate::coll::block;
 use crate::coll::children::{Children, Tie};
@@ -249,7 +249,7 @@ impl TeamCore {
     }
 
     /// Keeps the place of the team or space that was made from this team.
-    pub fn tie(self: &Arc<Self>, born: &Born) -> Tie {
+    pub fn tie<T>(self: &Arc<Self>, born: &Born<T>) -> Tie {
         let block = born.block.expect("who is in it has a block");
         Tie::new(Arc::clone(self), born.number, block)
     }
@@ -279,21 +279,18 @@ impl TeamCore {
         ))
     }
 
-    /// Exchanges `record`, and returns the records of all members by rank. It is an agreement: where a
-    /// member makes a call of another kind, the job ends.
+    /// Exchanges `own`, and gives the records of all members to `each`, in the order of the ranks. Nothing
+    /// here grows with the team: `each` keeps as much of a record as its caller needs. It is an agreement:
+    /// where a member makes a call of another kind, the job ends.
     #[track_caller]
     pub fn exchange(
         self: &Arc<Self>,
         world: &Teams,
         number: u64,
-        record: AgreementRecord,
-    ) -> Vec<AgreementRecord> {
-        let mut records: Vec<AgreementRecord> = vec![[0; AGREEMENT_WORDS]; self.len()];
-        let (start, length) = (records.as_mut_ptr().cast::<u8>(), size_of_val(&records[..]));
-        // SAFETY: these are the bytes of the records, whose words have no invalid values, and nothing else
-        // uses the records meanwhile.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(start, length) };
-        let team = Arc::clone(self);
+        own: &AgreementRecord,
+        each: &mut dyn FnMut(Rank, &AgreementRecord),
+    ) {
+        let (team, record) = (Arc::clone(self), *own);
         let _labelled = Labelled::new(move || {
             let mut pes: Vec<Pe> = team.members.iter().collect();
             pes.sort_unstable();
@@ -301,14 +298,38 @@ impl TeamCore {
         });
         if self.is_mapped() {
             let direct = Direct { world, team: self, operation: "exchange" };
-            if let Err(rank) = direct.agree(bytes_of(&record), bytes) {
-                self.fail_met(world, &describe(&record), Some(rank));
+            if let Err(rank) = direct.agree(own, each) {
+                self.fail_met(world, &describe(own), Some(rank));
             }
         } else {
-            let said = describe(&record);
-            world.exchange_by_schedule(self, (number, &said), bytes_of(&record), bytes);
+            world.exchange_by_schedule(self, (number, &describe(own)), own, each);
         }
-        records
+    }
+
+    /// Exchanges `own`, and makes sure that the call of all members is the same. The objects that all have
+    /// dropped.
+    #[track_caller]
+    fn exchange_call(self: &Arc<Self>, world: &Teams, number: u64, own: &AgreementRecord) -> Result<Dropped> {
+        let (mut other, mut dropped) = (None, dropped_of(own));
+        self.exchange(world, number, own, &mut |rank, theirs| {
+            other = other.or((theirs[..4] != own[..4]).then_some((rank, *theirs)));
+            intersect(&mut dropped, theirs);
+        });
+        self.refuse_other(world, number, own, other)?;
+        Ok(dropped)
+    }
+
+    /// Returns an error if there is another call of a member.
+    pub fn refuse_other(
+        &self,
+        world: &Teams,
+        sequence: u64,
+        own: &AgreementRecord,
+        other: Option<(Rank, AgreementRecord)>,
+    ) -> Result<()> {
+        let Some((rank, theirs)) = other else { return Ok(()) };
+        let (me, pe, mine, theirs) = (world.my_pe(), self.pe(rank), describe(own), describe(&theirs));
+        Err(ErrorKind::Mismatch { me, sequence, pe, mine, theirs }.into())
     }
 
     /// Lets the first `n` members go on without the others: they know that the others have begun to leave,
@@ -357,12 +378,9 @@ impl TeamCore {
         // Tells spaces of one team apart.
         let mut record: AgreementRecord = [code, a, b, region.number(), 0, 0, 0, 0];
         record[4..].copy_from_slice(&dropped[..AGREEMENT_DROPPED_WORDS]);
-        let records = self.exchange(world, *exchanges, record);
         let mut dropped_by_all = dropped;
-        for (rank, theirs) in records.iter().enumerate() {
-            self.compare(world, rank, (&record, theirs), *exchanges)?;
-            dropped_by_all.iter_mut().zip(&theirs[4..]).for_each(|(all, theirs)| *all &= theirs);
-        }
+        let of_region = self.exchange_call(world, *exchanges, &record)?;
+        dropped_by_all[..AGREEMENT_DROPPED_WORDS].copy_from_slice(&of_region);
         let offsets = region.arrays().reclaim(&dropped_by_all);
         let mut heap = region.heap();
         offsets.into_iter().for_each(|offset| heap.free(offset));
@@ -375,24 +393,7 @@ impl TeamCore {
         *exchanges += 1;
         let mut record: AgreementRecord = [0; AGREEMENT_WORDS];
         record[..4].copy_from_slice(&words);
-        let records = self.exchange(world, *exchanges, record);
-        let mut ranks = records.iter().enumerate();
-        ranks.try_for_each(|(rank, theirs)| self.compare(world, rank, (&record, theirs), *exchanges))
-    }
-
-    /// Makes sure that a member makes the same call as this PE.
-    pub fn compare(
-        &self,
-        world: &Teams,
-        rank: Rank,
-        (mine, theirs): (&AgreementRecord, &AgreementRecord),
-        sequence: u64,
-    ) -> Result<()> {
-        if mine[..4] == theirs[..4] {
-            return Ok(());
-        }
-        let (me, pe, mine, theirs) = (world.my_pe(), self.pe(rank), describe(mine), describe(theirs));
-        Err(ErrorKind::Mismatch { me, sequence, pe, mine, theirs }.into())
+        self.exchange_call(world, *exchanges, &record).map(drop)
     }
 
     /// Gives back the memory of the teams and spaces made from this team that all members have dropped.
@@ -403,32 +404,30 @@ impl TeamCore {
     pub fn reclaim_children(self: &Arc<Self>, world: &Teams, call: Birth) -> Result<()> {
         let mut exchanges = self.exchanging(world);
         *exchanges += 1;
-        let records = self.exchange_dropped(world, *exchanges, call, 0);
-        let (mine, mut ranks) = (&records[self.me], records.iter().enumerate());
-        ranks.try_for_each(|(rank, theirs)| self.compare(world, rank, (mine, theirs), *exchanges))
+        let record = self.record_of_birth(call, 0);
+        let dropped_by_all = self.exchange_call(world, *exchanges, &record)?;
+        self.children().reclaim(world, &dropped_by_all);
+        Ok(())
     }
 
-    /// An exchange in which the members also tell each other which teams and spaces made from this team they
-    /// have dropped. If all make the same call, the memory of those that all have dropped is given back.
-    fn exchange_dropped(
-        self: &Arc<Self>,
-        world: &Teams,
-        number: u64,
-        call: Birth,
-        offset: u64,
-    ) -> Vec<AgreementRecord> {
+    /// The record of a call that makes teams or a space, with the teams and spaces made from this team that
+    /// this PE has dropped.
+    fn record_of_birth(&self, call: Birth, offset: u64) -> AgreementRecord {
         let mut record: AgreementRecord = [call.code(), call.words[0], call.words[1], offset, 0, 0, 0, 0];
         record[4..].copy_from_slice(&self.children().dropped());
-        let records = self.exchange(world, number, record);
-        if records.iter().all(|theirs| theirs[0] == call.code()) {
-            self.children().reclaim(world, &records);
-        }
-        records
+        record
     }
 
     /// The exchange of all members that makes teams or a space from this team: whether they make the same
-    /// call, two words each, and a block of `bytes` bytes of their pools, if they need one.
-    pub fn bear(self: &Arc<Self>, world: &Teams, call: Birth, bytes: Option<usize>) -> Result<Born> {
+    /// call, two words each, and a block of `bytes` bytes of their pools, if they need one. The memory of
+    /// teams and spaces that all have dropped is given back. `keep` returns what is needed of a record.
+    pub fn bear<T>(
+        self: &Arc<Self>,
+        world: &Teams,
+        call: Birth,
+        bytes: Option<usize>,
+        mut keep: impl FnMut(Rank, &AgreementRecord) -> T,
+    ) -> Result<Born<T>> {
         let mut exchanges = self.exchanging(world);
         *exchanges += 1;
         let (me, operation) = (world.my_pe(), call.operation);
@@ -438,36 +437,40 @@ impl TeamCore {
             Some(None) => NO_ROOM,
             Some(Some(offset)) => offset as u64,
         };
-        let records = self.exchange_dropped(world, *exchanges, call, offset);
+        let own = self.record_of_birth(call, offset);
+        let (mut other, mut without_room, mut dropped_by_all) = (None, None, dropped_of(&own));
+        let mut told = Vec::with_capacity(self.len());
+        self.exchange(world, *exchanges, &own, &mut |rank, theirs| {
+            other = other.or((theirs[0] != own[0]).then_some((rank, *theirs)));
+            without_room = without_room.or((theirs[3] == NO_ROOM).then_some(rank));
+            intersect(&mut dropped_by_all, theirs);
+            told.push(keep(rank, theirs));
+        });
         let block = block.flatten().zip(bytes);
-        let problem = match records.iter().position(|theirs| theirs[0] != call.code()) {
-            Some(rank) => Some(ErrorKind::Mismatch {
-                me,
-                sequence: *exchanges,
-                pe: self.pe(rank),
-                mine: operation.to_owned(),
-                theirs: describe(&records[rank]),
-            }),
-            None => records.iter().position(|theirs| theirs[3] == NO_ROOM).map(|rank| {
+        let mut outcome = self.refuse_other(world, *exchanges, &own, other);
+        if outcome.is_ok() {
+            self.children().reclaim(world, &dropped_by_all);
+            if let Some(rank) = without_room {
                 let (pe, asked_bytes) = (self.pe(rank), bytes.unwrap_or(0));
-                ErrorKind::PoolExhausted { me, operation, pe, asked_bytes }
-            }),
-        };
-        let is_full = self.children().len() == CHILDREN_MAX;
-        let full = is_full.then_some(ErrorKind::TooManyTeams { me, operation, count: CHILDREN_MAX });
-        if let Some(problem) = problem.or(full) {
+                outcome = Err(ErrorKind::PoolExhausted { me, operation, pe, asked_bytes }.into());
+            } else if self.children().len() == CHILDREN_MAX {
+                outcome = Err(ErrorKind::TooManyTeams { me, operation, count: CHILDREN_MAX }.into());
+            }
+        }
+        if let Err(error) = outcome {
             block.into_iter().for_each(|(at, bytes)| world.pool_free(at, bytes));
-            return Err(problem.into());
+            return Err(error);
         }
         let number = self.children().add(block.is_some());
-        Ok(Born { number, records, block })
+        Ok(Born { number, told, block })
     }
 }
 
 /// The result of the exchange that makes a team or space.
-pub struct Born {
+pub struct Born<T> {
     pub number: u64,
-    pub records: Vec<AgreementRecord>,
+    /// The part of each member's record that is kept, by rank.
+    pub told: Vec<T>,
     /// This PE's block: its offset and size in bytes.
     pub block: Option<(usize, usize)>,
 }
