@@ -16,12 +16,26 @@ pub trait Visit {
         }
     }
 
+    /// Blocks of one length at one distance, and all of that again at another distance.
+    fn grid(&mut self, offset: isize, outer: Steps, inner: Steps, bytes: usize) {
+        for i in 0..outer.count as isize {
+            self.strided(offset.wrapping_add(outer.stride.wrapping_mul(i)), inner.count, inner.stride, bytes);
+        }
+    }
+
     /// Blocks of one length at offsets from a place.
     fn indexed(&mut self, base: isize, offsets: &[isize], bytes: usize) {
         for &offset in offsets {
             self.block(base.wrapping_add(offset), bytes);
         }
     }
+}
+
+/// Repetitions at one distance.
+#[derive(Clone, Copy)]
+pub struct Steps {
+    pub count: usize,
+    pub stride: isize,
 }
 
 impl Layout {
@@ -38,11 +52,7 @@ impl Layout {
             {
                 visitor.strided(self.offset, count * inner, *stride, *bytes);
             }
-            node => {
-                for i in 0..count as isize {
-                    node.visit(self.offset.wrapping_add(extent.wrapping_mul(i)), visitor);
-                }
-            }
+            node => node.visit_repeated(self.offset, Steps { count, stride: extent }, visitor),
         }
     }
 
@@ -113,15 +123,23 @@ impl Node {
                 }
             }
             Node::Loop { count, stride, body, .. } => {
-                for i in 0..*count as isize {
-                    body.visit(at.wrapping_add(stride.wrapping_mul(i)), visitor);
-                }
+                body.visit_repeated(at, Steps { count: *count, stride: *stride }, visitor);
             }
             Node::Sequence { parts, .. } => {
                 for part in parts.iter() {
                     part.node.visit(at.wrapping_add(part.offset), visitor);
                 }
             }
+        }
+    }
+
+    /// Goes over all data again and again, at one distance.
+    fn visit_repeated(&self, at: isize, outer: Steps, visitor: &mut impl Visit) {
+        if let Node::Strided { count, stride, bytes } = *self {
+            return visitor.grid(at, outer, Steps { count, stride }, bytes);
+        }
+        for i in 0..outer.count as isize {
+            self.visit(at.wrapping_add(outer.stride.wrapping_mul(i)), visitor);
         }
     }
 
@@ -160,9 +178,8 @@ impl Node {
                 let span = Span::of(first, bytes, *body_bytes);
                 let place = |index: usize| at.wrapping_add(stride.wrapping_mul(index as isize));
                 span.head(|index, first, n| body.visit_range(place(index), first, n, visitor));
-                for index in span.whole_from..span.whole_from + span.whole {
-                    body.visit(place(index), visitor);
-                }
+                let outer = Steps { count: span.whole, stride: *stride };
+                body.visit_repeated(place(span.whole_from), outer, visitor);
                 span.tail(|index, n| body.visit_range(place(index), 0, n, visitor));
             }
             Node::Sequence { parts, .. } => {
@@ -235,6 +252,7 @@ macro_rules! by_length {
 ///
 /// # Safety
 /// The places are valid for these blocks, and do not overlap.
+#[inline(always)]
 unsafe fn copy_strided<const N: usize>(
     (mut target, target_stride): (*mut u8, isize),
     (mut source, source_stride): (*const u8, isize),
@@ -251,6 +269,24 @@ unsafe fn copy_strided<const N: usize>(
         }
         target = target.wrapping_offset(target_stride);
         source = source.wrapping_offset(source_stride);
+    }
+}
+
+/// As [`copy_strided`], of all of that again and again, at a distance of each side.
+///
+/// # Safety
+/// As [`copy_strided`].
+unsafe fn copy_grid<const N: usize>(
+    (mut target, target_steps): (*mut u8, [isize; 2]),
+    (mut source, source_steps): (*const u8, [isize; 2]),
+    [outer, inner]: [usize; 2],
+    bytes: usize,
+) {
+    for _ in 0..outer {
+        // SAFETY: the caller promises that the places are valid.
+        unsafe { copy_strided::<N>((target, target_steps[1]), (source, source_steps[1]), inner, bytes) };
+        target = target.wrapping_offset(target_steps[0]);
+        source = source.wrapping_offset(source_steps[0]);
     }
 }
 
@@ -312,6 +348,15 @@ impl Visit for Gather {
         self.into = self.into.wrapping_add(count * bytes);
     }
 
+    fn grid(&mut self, offset: isize, outer: Steps, inner: Steps, bytes: usize) {
+        let source = (self.buffer.wrapping_offset(offset), [outer.stride, inner.stride]);
+        let target = (self.into, [(inner.count * bytes) as isize, bytes as isize]);
+        let counts = [outer.count, inner.count];
+        // SAFETY: the maker promises this of all blocks, as in `block`.
+        unsafe { by_length!(bytes, copy_grid(target, source, counts, bytes)) };
+        self.into = self.into.wrapping_add(outer.count * inner.count * bytes);
+    }
+
     fn indexed(&mut self, base: isize, offsets: &[isize], bytes: usize) {
         let buffer = self.buffer.wrapping_offset(base);
         // SAFETY: the maker promises this of all blocks, as in `block`.
@@ -334,6 +379,15 @@ impl Visit for Scatter {
         // SAFETY: the maker promises this of all blocks, as in `block`.
         unsafe { by_length!(bytes, copy_strided(target, source, count, bytes)) };
         self.from = self.from.wrapping_add(count * bytes);
+    }
+
+    fn grid(&mut self, offset: isize, outer: Steps, inner: Steps, bytes: usize) {
+        let target = (self.buffer.wrapping_offset(offset), [outer.stride, inner.stride]);
+        let source = (self.from, [(inner.count * bytes) as isize, bytes as isize]);
+        let counts = [outer.count, inner.count];
+        // SAFETY: the maker promises this of all blocks, as in `block`.
+        unsafe { by_length!(bytes, copy_grid(target, source, counts, bytes)) };
+        self.from = self.from.wrapping_add(outer.count * inner.count * bytes);
     }
 
     fn indexed(&mut self, base: isize, offsets: &[isize], bytes: usize) {
