@@ -193,12 +193,11 @@ fn a_flood_of_unexpected_messages_is_kept_in_order(world: &World) {
 }
 
 /// PE 0 keeps no more than its memory for unexpected messages holds (60 MiB for 8 PEs, 16 KiB a message),
-/// receives all of them later, and each PE's in order. In the full tier there are 10^6 between processes.
+/// receives all of them later, and each PE's in order. In the full tier there are 10^6, in every kind of job.
 fn seven_pes_flood_one_that_receives_late(world: &World) {
     const KEPT_MAX: usize = (60 << 20) / 8 / (16 << 10);
     let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
-    let mapped = if cfg!(feature = "full") { 1_000_000 / 7 } else { 3_000 };
-    let count = common::rounds(world, mapped, 60);
+    let count = if cfg!(feature = "full") { 142_858 } else { common::rounds(world, 3_000, 60) };
     if me != 0 {
         return (0..count).for_each(|number| team.send(0, 0, &[number]).unwrap());
     }
