@@ -11,6 +11,7 @@ const CACHE_LINE_BYTES: usize = 64;
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// A slice of elements, zero at first: of the default of their type.
+#[derive(Default)]
 pub(crate) struct Buffer<T> {
     memory: Vec<T>,
     start: usize,

@@ -15,11 +15,11 @@ use super::transposition::Pieces;
 /// The computation of the pieces.
 pub(super) trait Producer {
     /// Computes this PE's plane `plane` and turns it; its rows are written to their places in the buffer of
-    /// the unit that the plane belongs to.
+    /// the unit that the plane belongs to. They are complete, unless each row is a piece.
     fn turn(&mut self, plane: usize, unit: &mut [Complex64]);
 
-    /// Completes turned rows.
-    fn complete(&mut self, rows: &mut [Complex64]);
+    /// Completes a turned row that is a piece.
+    fn complete(&mut self, row: &mut [Complex64]);
 }
 
 /// The producer that computes nothing: with it only the communication takes time.
@@ -52,9 +52,6 @@ pub(super) fn exchange(
             for (unit, buffer) in (first..round.units()).zip(&mut buffers) {
                 for plane in unit * round.unit_planes()..(unit + 1) * round.unit_planes() {
                     producer.turn(plane, buffer);
-                }
-                if round.pieces != Pieces::Pencils {
-                    producer.complete(buffer);
                 }
                 for (message, piece) in round.messages_of(unit).zip(round.pieces_in_turn(buffer)) {
                     if round.pieces == Pieces::Pencils {

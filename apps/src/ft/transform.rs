@@ -35,6 +35,9 @@ pub(super) struct Transform {
     columns: Columns,
     /// The index in the last inbox at which the first row of each plane of the grid begins.
     planes: Vec<usize>,
+    /// A turned plane, if its rows are not sent until all planes are turned: it stays in the cache until they
+    /// are complete.
+    turned: Buffer<Complex64>,
     scratch: Buffer<Complex64>,
 }
 
@@ -42,8 +45,6 @@ pub(super) struct Transform {
 struct Turn {
     fft: Arc<dyn Fft<f64>>,
     lines: Columns,
-    /// The index in a turned plane at which each row begins.
-    rows: Vec<usize>,
 }
 
 /// The lines that a stage transforms.
@@ -78,9 +79,6 @@ impl Transform {
             .map(|round| Turn {
                 fft: planner.plan_fft(round.line_len(), direction),
                 lines: Columns::new(round.line_len(), LINES),
-                rows: (0..round.line_len())
-                    .map(|row| round.at(row / round.rows, 0, row % round.rows))
-                    .collect(),
             })
             .collect();
         let ffts = stages.iter().map(|stage| &stage.fft).chain(&rows).chain([&outer]);
@@ -88,12 +86,15 @@ impl Transform {
             .flat_map(|fft| [fft.get_inplace_scratch_len(), fft.get_outofplace_scratch_len()])
             .max()
             .unwrap_or(0);
+        let in_blocks = plan.transpositions.iter().filter(|round| round.pieces == Pieces::Blocks);
+        let turned_len = in_blocks.map(Transposition::plane_len).max().unwrap_or(0);
         Transform {
             columns: Columns::new(plan.outer_len(), COLUMNS),
             planes: (0..plan.outer_len())
                 .map(|outer| last.at(outer / last.planes, outer % last.planes, 0))
                 .collect(),
             scratch: Buffer::new(scratch_len),
+            turned: Buffer::new(turned_len),
             plan,
             stages,
             rows,
@@ -133,12 +134,13 @@ impl Transform {
     }
 }
 
-impl Producer for Stage<'_, '_> {
-    fn turn(&mut self, plane: usize, unit: &mut [Complex64]) {
+impl Stage<'_, '_> {
+    /// Computes a plane and turns it: its rows are written one after the other, those for each member
+    /// together.
+    fn turn_rows(&mut self, plane: usize, turned: &mut [Complex64]) {
         let Transform { plan, stages, scratch, .. } = &mut *self.transform;
         let round = plan.transpositions[self.number];
-        let Turn { fft, lines, rows } = &mut stages[self.number];
-        let start = if round.pieces == Pieces::Blocks { round.at(0, plane, 0) } else { 0 };
+        let Turn { fft, lines } = &mut stages[self.number];
         for (first, width) in batches(round.row_len, LINES) {
             for (number, line) in (first..).zip(lines.lines(width)) {
                 self.source.read(plan, plane, number, line);
@@ -147,8 +149,32 @@ impl Producer for Stage<'_, '_> {
             }
             self.clock.computed(width, round.line_len());
             self.clock.lap(Phase::LocalFft);
-            lines.scatter(width, unit, |row| start + rows[row] + first);
+            lines.scatter(width, turned, |row| row * round.row_len + first);
             self.clock.lap(Phase::InMemoryTransfer);
+        }
+    }
+}
+
+impl Producer for Stage<'_, '_> {
+    fn turn(&mut self, plane: usize, unit: &mut [Complex64]) {
+        let round = self.transform.plan.transpositions[self.number];
+        match round.pieces {
+            Pieces::Pencils => self.turn_rows(plane, unit),
+            Pieces::Slabs => {
+                self.turn_rows(plane, unit);
+                self.complete(unit);
+            }
+            Pieces::Blocks => {
+                let mut turned = std::mem::take(&mut self.transform.turned);
+                let rows = &mut turned[..round.plane_len()];
+                self.turn_rows(plane, rows);
+                self.complete(rows);
+                for (rank, rows) in rows.chunks_exact(round.rows * round.row_len).enumerate() {
+                    unit[round.at(rank, plane, 0)..][..rows.len()].copy_from_slice(rows);
+                }
+                self.transform.turned = turned;
+                self.clock.lap(Phase::InMemoryTransfer);
+            }
         }
     }
 
@@ -232,7 +258,9 @@ mod tests {
                 let unit = plane / round.unit_planes();
                 stage.turn(plane, &mut inbox[0][unit * round.unit_len()..][..round.unit_len()]);
             }
-            stage.complete(&mut inbox[0]);
+            if round.pieces == Pieces::Pencils {
+                stage.complete(&mut inbox[0]);
+            }
         }
         let mut target = vec![Complex64::ZERO; inboxes[0].len()];
         transform.finish(inboxes.last().unwrap(), &mut target, &clock);
