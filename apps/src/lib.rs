@@ -8,7 +8,6 @@ use pelago::prelude::*;
 mod bale;
 mod bar;
 mod buffer;
-mod bytes;
 mod choice;
 mod cholesky;
 mod collect;
@@ -31,7 +30,6 @@ mod splitmix;
 mod stencil;
 mod tutorial;
 
-pub use bytes::Bytes;
 pub use entry::{nearest, print_help};
 pub use ft::messages::{FtLines, FtMessages, FtRound, FtSplit, ft_class, ft_lines, ft_process_grid};
 pub use ft::skeleton::FtSkeleton;

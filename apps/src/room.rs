@@ -4,9 +4,9 @@
 
 use pelago::prelude::*;
 use pelago::{Result, node};
+use pelago_report::Bytes;
 use thiserror::Error;
 
-use crate::bytes::Bytes;
 use crate::collect::collect;
 
 /// Symmetric heap for small arrays beside the large ones, including their alignment.

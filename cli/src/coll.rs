@@ -3,7 +3,6 @@
 //! Invariant: no algorithm is executed. The command shows and checks the schedules that the runtime would
 //! execute.
 
-use std::fmt::Write;
 use std::io::IsTerminal;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -19,8 +18,9 @@ use pelago::coll::draw;
 use pelago::coll::schedule::Schedule;
 use pelago::coll::shape::{Operation, Tuning};
 use pelago::coll::table::{Algorithm, Fold, algorithms, find};
-use pelago_apps::{Bytes, nearest};
+use pelago_apps::nearest;
 use pelago_boot::{out, outln, print};
+use pelago_report::{Bytes, Table};
 use serde::Serialize;
 
 /// The maximum number of PEs of a team that is shown or checked.
@@ -221,34 +221,19 @@ impl List {
 
     fn text(&self, rows: &[Row]) -> String {
         let (n, size) = (self.n, Bytes(self.bytes as u64));
-        let mut text = format!("{n} PEs, blocks of {size}; messages and bytes of all PEs together\n");
-        let names = ["operation", "algorithm", "order", "messages", "bytes", "rounds"].map(str::to_owned);
-        let mut lines = vec![(names, "what it does".to_owned())];
+        let title = format!("{n} PEs, blocks of {size}; messages and bytes of all PEs together");
+        let names = "operation|algorithm|order|messages|bytes|rounds|<what it does";
+        let mut table = Table::new(title, 3, names).dense(2);
         for row in rows {
             let figures = match &row.cost {
                 Some(cost) => [cost.messages, cost.bytes, cost.rounds].map(|figure| figure.to_string()),
                 None => ["-"; 3].map(str::to_owned),
             };
-            let [messages, bytes, rounds] = figures;
-            let words = [row.operation, row.algorithm, row.fold].map(str::to_owned);
-            let [operation, algorithm, fold] = words;
             let note = row.restriction.map_or(String::new(), |why| format!(" (not here: {why})"));
-            lines.push((
-                [operation, algorithm, fold, messages, bytes, rounds],
-                format!("{}{note}", row.summary),
-            ));
+            let what = format!("{}{note}", row.summary);
+            table.row(([row.operation, row.algorithm, row.fold], figures, what));
         }
-        let width = |column: usize| lines.iter().map(|(cells, _)| cells[column].len()).max().unwrap_or(0);
-        let [w0, w1, w2, w3, w4, w5] = std::array::from_fn(width);
-        for ([operation, algorithm, fold, messages, bytes, rounds], note) in &lines {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "  {operation:w0$}  {algorithm:w1$}  {fold:w2$}  \
-                 {messages:>w3$}  {bytes:>w4$}  {rounds:>w5$}  {note}"
-            );
-        }
-        text
+        table.to_string()
     }
 }
 

@@ -1,7 +1,6 @@
 //! `pelago ps`: lists the jobs of this user on this machine, and what each PE of a job does.
 
 pub mod stacks;
-mod table;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,9 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use pelago_boot::{JobRecord, JobState, PeRow, jobs, out};
+use pelago_report::Table;
 use serde_json::{Value, json};
-
-use self::table::{age, table};
 
 /// How long a launcher may take to tell the state of its job.
 const STATE_LIMIT: Duration = Duration::from_secs(2);
@@ -80,17 +78,12 @@ impl Ps {
         } else if found.is_empty() {
             out!("no job of pelago run is running on this machine\n")?;
         } else {
-            let row = |(state, record): &(JobState, JobRecord)| {
-                vec![
-                    record.id.clone(),
-                    record.n_pes.to_string(),
-                    age(record.age()),
-                    state_text(record, *state),
-                    programs(record),
-                ]
-            };
-            let rows: Vec<_> = found.iter().map(row).collect();
-            out!("{}", table(&["JOB", "PES", "AGE", "STATE", "PROGRAM"], &rows))?;
+            let mut table = Table::new("", 5, ">JOB|>PES|AGE|STATE|PROGRAM").dense(0);
+            for (state, record) in &found {
+                let state = state_text(record, *state);
+                table.row((record.id.as_str(), record.n_pes, [age(record.age()), state, programs(record)]));
+            }
+            out!("{table}")?;
         }
         let is_over = |(state, record): &&(JobState, JobRecord)| {
             *state == JobState::LauncherDied && record.left().is_empty()
@@ -165,17 +158,14 @@ fn heading(record: &JobRecord) -> String {
 
 fn pes_text(rows: &[PeRow]) -> String {
     let has_hosts = rows.iter().any(|row| row.host.is_some());
-    let fields = |row: &PeRow| {
+    let names = if has_hosts { ">PE|>PID|HOST|STATE|FOR|DOES" } else { ">PE|>PID|STATE|FOR|DOES" };
+    let mut table = Table::new("", 6, names).dense(0);
+    for row in rows {
         let since = row.seconds.map_or_else(|| "-".to_owned(), |it| age(Duration::from_secs_f64(it)));
-        let mut fields = vec![row.pe.to_string(), row.pid.to_string()];
-        fields.extend(has_hosts.then(|| row.host.clone().unwrap_or_default()));
-        fields.extend([row.state.name().to_owned(), since, row.doing.clone()]);
-        fields
-    };
-    let mut heads = vec!["PE", "PID"];
-    heads.extend(has_hosts.then_some("HOST"));
-    heads.extend(["STATE", "FOR", "DOES"]);
-    table(&heads, &rows.iter().map(fields).collect::<Vec<_>>())
+        let host = Vec::from_iter(has_hosts.then(|| row.host.as_deref().unwrap_or_default()));
+        table.row((row.pe, row.pid as usize, host, [row.state.name(), &since, &row.doing]));
+    }
+    table.to_string()
 }
 
 /// The text about a job whose launcher does not tell what the PEs do.
@@ -236,4 +226,28 @@ fn json_of_job(record: &JobRecord, state: JobState) -> Value {
 
 fn pretty(value: &Value) -> anyhow::Result<String> {
     Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// A time for a reader: `1.5 s`, `12 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`.
+pub fn age(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..10 => format!("{:.1} s", time.as_secs_f64()),
+        10..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        3600..86400 => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{} d {} h", seconds / 86400, seconds / 3600 % 24),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short() {
+        let of = |seconds| age(Duration::from_secs_f64(seconds));
+        assert_eq!([of(1.26), of(12.9), of(61.0)], ["1.3 s", "12 s", "1 min 1 s"]);
+        assert_eq!([of(7800.0), of(270_000.0)], ["2 h 10 min", "3 d 3 h"]);
+    }
 }

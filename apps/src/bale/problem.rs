@@ -7,8 +7,8 @@ use std::ops::RangeInclusive;
 
 use clap::value_parser;
 use pelago::prelude::*;
+use pelago_report::Bytes;
 
-use crate::bytes::Bytes;
 use crate::room::Need;
 use crate::splitmix::{SplitMix, mix};
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use num_complex::Complex64;
+use pelago_report::Bytes;
 use serde::Serialize;
 
 use super::checksum;
@@ -14,7 +15,6 @@ use super::overlap::Overlap;
 use super::phases::Phase;
 use super::plan::Tally;
 use super::solver::{Outcome, PhaseSeconds, Run};
-use crate::bytes::Bytes;
 use crate::choice::Named;
 use crate::report::verdict;
 

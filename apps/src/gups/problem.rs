@@ -5,9 +5,9 @@ use std::fmt;
 
 use pelago::Result;
 use pelago::prelude::*;
+use pelago_report::Bytes;
 
 use super::sequence::Sequence;
-use crate::bytes::Bytes;
 use crate::partition::Partition;
 
 /// The number of updates for each word of the table, if the user gives no number.

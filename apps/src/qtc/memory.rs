@@ -4,12 +4,12 @@
 
 use pelago::Result;
 use pelago::prelude::*;
+use pelago_report::Bytes;
 use thiserror::Error;
 
 use super::neighbours;
 use super::points::Points;
 use super::problem::{POINTS_MIN, Problem};
-use crate::bytes::Bytes;
 use crate::room::Supply;
 
 /// The memory of a point besides its list of neighbours: coordinates, its list's place, whether it is free,

@@ -9,12 +9,12 @@ use anyhow::{bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use pelago_apps::nearest;
 use pelago_boot::{out, outln};
+use pelago_report::Table;
 use serde::Serialize;
 
 use super::job;
 use super::record::Pair;
 use super::stats::Summary;
-use super::table::Table;
 
 /// The number of pairs of a gate.
 const PAIRS: usize = 11;

@@ -1,6 +1,7 @@
 //! The lines that the microbenchmarks write: one JSON object each. Invariant: a line alone names the
 //! measurement, the number of PEs, and the unit of its numbers.
 
+use pelago_report::Cells;
 use serde::{Deserialize, Serialize};
 
 use super::stats::Summary;
@@ -320,6 +321,13 @@ impl Record {
     }
 }
 
+/// The median.
+impl Cells for &Record {
+    fn add_to(self, row: &mut Vec<String>) {
+        self.summary.median.add_to(row);
+    }
+}
+
 /// The records of one kind.
 pub fn of(records: &[Record], bench: Bench, operation: Operation) -> impl Iterator<Item = &Record> {
     records.iter().filter(move |record| (record.label.bench, record.label.operation) == (bench, operation))
@@ -328,6 +336,12 @@ pub fn of(records: &[Record], bench: Bench, operation: Operation) -> impl Iterat
 /// The first record whose label satisfies `has`, if there is one.
 pub fn find(records: &[Record], has: impl Fn(&Label) -> bool) -> Option<&Record> {
     records.iter().find(|record| has(&record.label))
+}
+
+/// The ratio of the medians of two records as a cell, empty if there is none.
+pub fn ratio(of: Option<&Record>, to: Option<&Record>) -> String {
+    let ratio = of.zip(to).map(|(of, to)| of.summary.median / to.summary.median);
+    ratio.map_or(String::new(), |ratio| format!("{ratio:.3}"))
 }
 
 /// The different values of a quantity in the labels of records, ascending.
@@ -400,5 +414,16 @@ pub mod tests {
         let varying = r#""contenders":4,"threads":2,"place":"word-each","way":"contexts","fabric":"shm","#;
         assert!(line.contains(varying), "{line}");
         assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
+    }
+
+    #[test]
+    fn cells_of_what_is_not_there_are_empty() {
+        let label = Label::new(2, Bench::Barrier, Operation::Barrier, 0);
+        let (slow, fast) = (record(label, Unit::Nanoseconds, 300.0), record(label, Unit::Nanoseconds, 200.0));
+        let mut cells = Vec::new();
+        (Some(&slow), None::<&Record>, slow.summary, None::<Summary>).add_to(&mut cells);
+        assert_eq!(cells, ["300", "", "150", "300", "3000", "", "", ""]);
+        let ratios = [ratio(Some(&slow), Some(&fast)), ratio(Some(&slow), None)];
+        assert_eq!(ratios, ["1.500", ""]);
     }
 }

@@ -9,13 +9,14 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
+use pelago_report::chart::{Axis, Line, Point, Scale, Series};
+use pelago_report::page::Figure;
+use pelago_report::{Table, figure, joined, page};
 use serde::Serialize;
 
-use super::chart::{Axis, Line, Point, Scale, Series};
-use super::page::{self, Figure};
+use super::across::size;
 use super::peers::{Printed, Side};
 use super::stats::Summary;
-use super::table::{Table, figure, joined, size};
 
 /// An operation of a size; a barrier has none.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -288,9 +289,9 @@ fn curves(rows: &[Row]) -> Figure {
 pub mod tests {
     use clap::Parser;
 
+    use pelago_report::check::{assert_balanced, assert_stands_alone};
+
     use super::*;
-    use crate::base::chart::tests::assert_balanced;
-    use crate::base::page::tests::assert_stands_alone;
 
     /// Rows of 2 and 4 PEs: our time is 100 ns in each round, Open MPI's 150, OSHMEM's 300, and in one slow
     /// round all are ten times as long. Copies for a gather take 50.

@@ -1,5 +1,6 @@
 //! Order statistics of a measurement's samples. Invariant: `min <= median <= max`, all finite.
 
+use pelago_report::Cells;
 use serde::{Deserialize, Serialize};
 
 /// The summary of the samples of one measurement.
@@ -33,6 +34,15 @@ impl Summary {
             _ => sorted[middle],
         };
         Summary { min, median, max, samples: sorted.len() }
+    }
+}
+
+/// Minimum, median and maximum.
+impl Cells for Summary {
+    const COUNT: usize = 3;
+
+    fn add_to(self, row: &mut Vec<String>) {
+        [self.min, self.median, self.max].add_to(row);
     }
 }
 

@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use pelago_boot::{out, outln};
+use pelago_report::page::Figure;
+use pelago_report::{Table, joined, page};
 
 use super::job;
-use super::page::{self, Figure};
 use super::record::Record;
-use super::table::{Table, joined};
 
 /// The measurements and the output of a subcommand.
 pub struct Topic {
@@ -266,9 +266,9 @@ pub fn doublings(from: usize, most: usize) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 pub mod tests {
+    use pelago_report::check::{assert_balanced, assert_stands_alone};
+
     use super::*;
-    use crate::base::chart::tests::assert_balanced;
-    use crate::base::page::tests::assert_stands_alone;
     use crate::base::record::tests::record;
     use crate::base::record::{Bench, Label, Operation, Unit};
 

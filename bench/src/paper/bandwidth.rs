@@ -11,9 +11,8 @@ use super::ft_runs::{FtRun, best, of};
 use super::gasnet_bgp::links::{bandwidth_chart, floods, lead, round_trips};
 use super::lab::{Between, Lab, Network};
 use super::shapes::{Across, chart, percent, solid, span};
-use crate::base::page::TIME;
+use crate::base::across::{TIME, size};
 use crate::base::record::{Operation, Record};
-use crate::base::table::size;
 use crate::topics::ping;
 
 /// A network on which messages take about a third of the time of the exchange: the bandwidth of a card of the

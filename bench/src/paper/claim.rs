@@ -3,10 +3,10 @@
 //! one experiment or the reason why it has none, and an experiment returns what was seen with its verdict.
 
 use anyhow::Result;
+use pelago_report::chart::Chart;
 use serde::Serialize;
 
 use super::lab::Lab;
-use crate::base::chart::Chart;
 
 /// A paper and what it claims.
 pub struct Paper {

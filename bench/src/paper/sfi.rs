@@ -4,12 +4,12 @@
 
 use anyhow::Result;
 use pelago::{AtomicKind, AtomicOp};
+use pelago_report::chart::{Axis, Scale};
 
 use super::claim::{Claim, Evidence, Experiment, How, Paper, Rest, Value, value, verdict};
 use super::counts::Counts;
 use super::lab::Lab;
 use super::shapes::{Across, chart, percent, solid};
-use crate::base::chart::{Axis, Scale};
 
 /// The paper's cycles for an instruction.
 const CYCLES_PER_INSTRUCTION: f64 = 1.1;

@@ -1,10 +1,12 @@
 //! Curves of experiments, and words for their ratios. Invariant: a chart has the numbers that the verdict was
 //! made from; a dashed curve has the colour of the solid one before it.
 
-use crate::base::chart::{Axis, Chart, Line, Point, Scale, Series};
-use crate::base::page::{BLUE, GREEN, ORANGE, PURPLE};
+use pelago_report::chart::{Axis, Chart, Line, Point, Scale, Series};
+use pelago_report::figure;
+use pelago_report::page::{BLUE, GREEN, ORANGE, PURPLE};
+
+use crate::base::across::size;
 use crate::base::record::Record;
-use crate::base::table::{figure, size};
 
 const COLOURS: [&str; 6] = [BLUE, ORANGE, GREEN, PURPLE, "#e69f00", "#767676"];
 
@@ -105,7 +107,7 @@ pub fn percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::page::TIME;
+    use crate::base::across::TIME;
 
     #[test]
     fn dashed_curves_have_the_colour_of_their_solid_ones() {

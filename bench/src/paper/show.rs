@@ -3,13 +3,13 @@
 
 use std::fmt::{self, Write};
 
+use pelago_report::chart::{Chart, Scale, Series};
+use pelago_report::{Table, escape, figure, page};
 use serde_json::{Value as Json, json};
 
 use super::claim::{Claim, Evidence, Experiment, Outcome, Paper, Rest};
 use super::lab::Lab;
-use crate::base::chart::{Chart, Scale, escape};
-use crate::base::page;
-use crate::base::table::{Table, figure, size};
+use crate::base::across::size;
 
 /// The result for a claim, or a missing part of it.
 pub enum Found<'a> {
@@ -161,7 +161,7 @@ fn table_of(chart: &Chart) -> Table {
     places.sort_by(f64::total_cmp);
     places.dedup();
     for place in places {
-        let at = |series: &crate::base::chart::Series| {
+        let at = |series: &Series| {
             let found = series.points.iter().find(|point| point.x == place);
             found.map_or(String::new(), |point| figure(point.y))
         };
@@ -382,10 +382,10 @@ fn values(body: &mut String, evidence: &Evidence) {
 mod tests {
     use super::super::claim::{How, value, verdict};
     use super::super::shapes::{Across, chart, solid};
+    use pelago_report::check::{assert_balanced, assert_stands_alone};
+
     use super::*;
-    use crate::base::chart::tests::assert_balanced;
-    use crate::base::page::TIME;
-    use crate::base::page::tests::assert_stands_alone;
+    use crate::base::across::TIME;
 
     static EXPERIMENT: Experiment =
         Experiment { figure: "a", title: "A < B & \"C\"", how: How::Counted, run: |_| Ok(evidence(&[true])) };

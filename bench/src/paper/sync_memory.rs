@@ -2,12 +2,12 @@
 //! Invariant: words and messages are those of schedules and of the runtime; no clock is read.
 
 use anyhow::{Context, Result};
+use pelago_report::chart::{Axis, Scale};
 use serde_json::Value as Json;
 
 use super::claim::{Claim, Evidence, Experiment, How, Paper, value, verdict};
 use super::lab::{Between, Lab};
 use super::shapes::{Across, chart, dashed, grows_as, solid};
-use crate::base::chart::{Axis, Scale};
 use crate::topics::sync_memory::{Counted, counts};
 
 const WORDS: Axis = Axis { label: "words of 8 bytes", scale: Scale::Decades };

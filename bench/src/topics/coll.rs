@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use anyhow::ensure;
 use clap::{Args, ValueEnum};
+use pelago_report::figure;
 
 pub use self::sums::all_reduce_pairs;
 use crate::base::buffers::transfer_bytes;
@@ -26,7 +27,6 @@ use crate::base::peers::{self, Printed, Side};
 use crate::base::prelude::*;
 use crate::base::rounds::{self, Files, Gate, Row, cores, gates_table, placement};
 use crate::base::stats::Summary;
-use crate::base::table::figure;
 use crate::base::workspace::output_of;
 
 pub const TOPIC: Topic = Topic {

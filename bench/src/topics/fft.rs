@@ -9,11 +9,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use pelago_report::Table;
 use serde::{Deserialize, Serialize};
 
 use crate::base::peers::{self, Side};
 use crate::base::stats::Summary;
-use crate::base::table::Table;
 use crate::base::workspace::output_of;
 
 /// The Debian packages of FFTW-MPI and its launcher; Debian builds FFTW-MPI for Open MPI.

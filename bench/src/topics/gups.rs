@@ -10,13 +10,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use pelago_report::Table;
 use serde::{Deserialize, Serialize};
 
 use self::hpcc::Hpcc;
 use crate::base::peers;
 use crate::base::rounds::cores;
 use crate::base::stats::Summary;
-use crate::base::table::Table;
 use crate::base::workspace::output_of;
 
 /// The method of the gate, and its bound: the minimum ratio to the rate of hpcc.

@@ -12,11 +12,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
+use pelago_report::Table;
 use serde::{Deserialize, Serialize};
 
 use crate::base::peers::{self, Side};
 use crate::base::stats::Summary;
-use crate::base::table::Table;
 use crate::base::workspace::output_of;
 
 /// The Debian packages of ScaLAPACK, its kernel and its launcher.

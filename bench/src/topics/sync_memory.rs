@@ -10,14 +10,14 @@ mod strategy;
 use clap::Args;
 use pelago::coll::sync_memory::ARRAYS;
 use pelago_boot::outln;
+use pelago_report::chart::{Axis, Line, Point, Scale, Series};
+use pelago_report::page::{BLUE, Figure, GREEN, ORANGE, PURPLE};
+use pelago_report::{Table, figure, page};
 use serde::Serialize;
 
 use self::count::{Count, WORD_BYTES};
 use self::measure::Measured;
 use self::strategy::{OPERATIONS, Parameters, STRATEGIES};
-use crate::base::chart::{Axis, Line, Point, Scale, Series};
-use crate::base::page::{self, BLUE, Figure, GREEN, ORANGE, PURPLE};
-use crate::base::table::{Table, figure};
 use crate::base::topic::{Output, Shown, two_or_more};
 
 /// The maximum number of columns of a table; each is a number of PEs.

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use pelago::sync::{AtomicU64, Ordering};
 use pelago::{Context, ContextKind, View};
+use pelago_report::Cells;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::base::crowd::{Crowd, Share, rate_of_all, together};
 use crate::base::prelude::*;
-use crate::base::table::Cells;
 
 pub const TOPIC: Topic = Topic {
     title: "Threads of a PE",

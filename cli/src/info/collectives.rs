@@ -7,11 +7,9 @@ use pelago::coll::select::{Preferences, Reason, preferences};
 use pelago::coll::shape::{Blocks, Operation, Shape, Tuning};
 use pelago::coll::table::{Algorithm, Fold, Graph, algorithms};
 use pelago::{Combiner, ReduceOp};
-use pelago_apps::Bytes;
 use pelago_boot::{CollFormKind, Settings};
+use pelago_report::{Bytes, Table};
 use serde::Serialize;
-
-use pelago_bench::Table;
 
 /// The block sizes in bytes for which choices are shown.
 const SIZES: [usize; 4] = [8, 1 << 10, 64 << 10, 1 << 20];

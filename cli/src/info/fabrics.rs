@@ -10,7 +10,7 @@ use pelago_fabric::ofi::{Choice, Find, Library, OfiError, Standing, Survey};
 use pelago_fabric::tcp::CAN_ENCRYPT;
 use serde::Serialize;
 
-use pelago_bench::Table;
+use pelago_report::Table;
 
 /// The report.
 #[derive(Serialize)]

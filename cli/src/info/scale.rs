@@ -4,8 +4,8 @@
 use std::fmt::Write;
 
 use pelago::footprint::{Growth, Held, Scale};
-use pelago_apps::Bytes;
 use pelago_boot::Settings;
+use pelago_report::Bytes;
 use serde::Serialize;
 
 /// The memory that a PE may have in a job of 10^6 PEs, besides heap and pool: a goal of the project.

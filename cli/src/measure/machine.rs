@@ -10,13 +10,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, ensure};
 use clap::{Args, ValueEnum};
-use pelago_apps::Bytes;
 use pelago_bench::record::{Bench, Operation, Pair, Place, Way};
-use pelago_bench::{Record, Summary, Table, figure, parse, perf_job, perf_job_on};
+use pelago_bench::{Record, Summary, parse, perf_job, perf_job_on};
 use pelago_boot::{HostSlots, Machines, outln, tell};
 use pelago_model::Machine;
 use pelago_model::fit::{Deviation, Observation, Probe, fit};
 use pelago_model::machine::{Contention, Links};
+use pelago_report::{Bytes, Table, figure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

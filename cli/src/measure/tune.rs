@@ -16,9 +16,9 @@ use pelago::coll::select::Preferences;
 use pelago::coll::shape::{Operation, Shape};
 use pelago::coll::tuning::{self, Rule};
 use pelago::{Combiner, ReduceOp};
-use pelago_apps::Bytes;
-use pelago_bench::{Record, Table, figure, parse, perf_job};
+use pelago_bench::{Record, parse, perf_job};
 use pelago_boot::outln;
+use pelago_report::{Bytes, Table, figure};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::whole_file::WholeFile;

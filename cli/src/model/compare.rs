@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Args;
 use pelago::coll::shape::Operation;
-use pelago_apps::Bytes;
 use pelago_boot::{out, outln, tell};
 use pelago_model::time::{SECOND, Time, text};
 use pelago_model::{Machine, Outcome};
+use pelago_report::{Bytes, Table};
 use serde::Serialize;
 
 use super::run::simulate;
@@ -94,32 +94,24 @@ impl Compare {
         rows: &[(usize, Vec<Option<Time>>)],
         reasons: &[String],
     ) -> anyhow::Result<()> {
-        let pes = self.subject.pes;
-        outln!(
-            "{} of {pes} PEs on {}, {} nodes; * is the fastest of a size",
-            self.subject.operation,
-            machine.name,
-            machine.nodes(pes as usize)
-        )?;
-        let cells = rows.iter().map(|(size, row)| {
+        let (pes, operation) = (self.subject.pes, self.subject.operation);
+        let (name, nodes) = (&machine.name, machine.nodes(pes as usize));
+        let title = format!("{operation} of {pes} PEs on {name}, {nodes} nodes; * is the fastest of a size");
+        let names: String = names.iter().map(|name| format!("|{name}  ")).collect();
+        let mut table = Table::new(title, 0, &names).dense(0);
+        for (size, row) in rows {
             let best = row.iter().flatten().min();
             let cell = |time: &Option<Time>| match time {
                 Some(time) => format!("{}{}", text(*time), if Some(time) == best { " *" } else { "  " }),
                 None => "-  ".to_owned(),
             };
-            let first = match self.subject.operation {
+            let first = match operation {
                 Operation::Barrier => String::new(),
                 _ => Bytes(*size as u64).to_string(),
             };
-            std::iter::once(first).chain(row.iter().map(cell)).collect::<Vec<_>>()
-        });
-        let head = std::iter::once(String::new()).chain(names.iter().map(|name| format!("{name}  ")));
-        let lines: Vec<Vec<String>> = std::iter::once(head.collect()).chain(cells).collect();
-        let width = |column: usize| lines.iter().map(|line| line[column].len()).max().unwrap_or(0);
-        for line in &lines {
-            let aligned = line.iter().enumerate().map(|(column, cell)| format!("{cell:>0$}", width(column)));
-            outln!("{}", aligned.collect::<Vec<_>>().join("  ").trim_end())?;
+            table.row((first, row.iter().map(cell).collect::<Vec<_>>()));
         }
+        out!("{table}")?;
         for reason in reasons {
             out!("- {reason}\n")?;
         }

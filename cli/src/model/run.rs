@@ -9,10 +9,10 @@ use anyhow::bail;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use pelago::coll::shape::Operation;
-use pelago_apps::Bytes;
 use pelago_boot::{out, outln};
 use pelago_model::time::{SECOND, text};
 use pelago_model::{Machine, Outcome, run_reporting};
+use pelago_report::Bytes;
 use serde::Serialize;
 
 use super::{Subject, bytes, named};

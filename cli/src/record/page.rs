@@ -3,8 +3,7 @@
 
 use std::fmt::Write;
 
-use pelago_apps::Bytes;
-use pelago_bench::{escape, figure_of};
+use pelago_report::{Bytes, escape, figure_of};
 
 use super::statistics::JobStatistics;
 
@@ -50,7 +49,7 @@ pub fn page(statistics: &JobStatistics) -> String {
 
 /// A page of a record with this title, and its body as markup.
 pub fn document(title: &str, body: &str) -> String {
-    pelago_bench::document(title, "", STYLE, body)
+    pelago_report::document(title, "", STYLE, body)
 }
 
 /// The communication matrix as a picture: the darker a cell, the more bytes, on a logarithmic scale.

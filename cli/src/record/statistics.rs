@@ -6,9 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
-use pelago_apps::Bytes;
-use pelago_bench::{Table, figure};
 use pelago_core::base::trace::reader::{PeStatistics, Row};
+use pelago_report::{Bytes, Table, figure};
 use serde::Serialize;
 
 use super::{missing, page, read_statistics};

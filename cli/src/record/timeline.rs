@@ -6,10 +6,9 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::io;
 
-use pelago_apps::Bytes;
-use pelago_bench::{escape, figure_of};
 use pelago_core::base::trace::Category;
 use pelago_core::base::trace::reader::{Operation, TimelineReader, What};
+use pelago_report::{Bytes, escape, figure_of};
 
 use super::page;
 use super::perfetto::title;

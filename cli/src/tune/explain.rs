@@ -12,11 +12,10 @@ use pelago::coll::nodes::Nodes;
 use pelago::coll::select::{Choice, Laws, Preferences, Reason, preferences, size_class};
 use pelago::coll::shape::{Operation, Shape};
 use pelago::{Combiner, ReduceOp};
-use pelago_apps::Bytes;
-use pelago_bench::{Table, figure};
 use pelago_boot::{CollFormKind, Settings, outln};
 use pelago_model::Machine;
 use pelago_model::tuner::Cell;
+use pelago_report::{Bytes, Table, figure};
 use serde::Serialize;
 
 use crate::model::{bytes, operation};

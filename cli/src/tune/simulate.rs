@@ -13,11 +13,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use pelago::coll::candidates::Candidate;
 use pelago::coll::shape::Operation;
 use pelago::coll::tuning::{self, Rule};
-use pelago_apps::Bytes;
-use pelago_bench::{Table, figure};
 use pelago_boot::outln;
 use pelago_model::Machine;
 use pelago_model::tuner::{Bounds, Cell, Trial, choose};
+use pelago_report::{Bytes, Table, figure};
 use serde::Serialize;
 
 use crate::model::{bytes, operation};

@@ -10,7 +10,7 @@ use crate::workspace::Package;
 
 /// The layers from the ground up; crates of one layer do not depend on each other.
 const LAYERS: [&[&str]; 7] = [
-    &["pelago-boot", "pelago-fabric", "pelago-schedule", "xtask"],
+    &["pelago-boot", "pelago-fabric", "pelago-report", "pelago-schedule", "xtask"],
     &["pelago-fabric-testkit", "pelago-model"],
     &["pelago-core", "pelago-derive"],
     &["pelago", "pelago-mpi"],
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(found("pelago-fabric-testkit", &["pelago-boot", "pelago-fabric"]), [""; 0]);
         assert_eq!(found("pelago-schedule", &["toml"]), [""; 0]);
         assert_eq!(found("pelago-model", &["pelago-schedule", "toml"]), [""; 0]);
-        assert_eq!(found("pelago-cli", &["pelago", "pelago-bench", "pelago-apps", "pelago-boot"]), [""; 0]);
+        assert_eq!(found("pelago-cli", &["pelago", "pelago-bench", "pelago-apps", "pelago-report"]), [""; 0]);
     }
 
     #[test]
@@ -82,6 +82,7 @@ mod tests {
         for (from, to) in [
             ("pelago-boot", "pelago-fabric"),
             ("pelago-boot", "pelago"),
+            ("pelago-report", "pelago-boot"),
             ("pelago-derive", "pelago"),
             ("pelago-schedule", "pelago-fabric"),
             ("pelago-schedule", "pelago"),

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value as Json;
 
 use super::LINK;
-use crate::base::page::TIME;
+use crate::base::across::TIME;
 use crate::base::record::{Bench, Operation, Record, find, of};
 use crate::base::topic::doublings;
 use crate::paper::claim::{Evidence, value, verdict};

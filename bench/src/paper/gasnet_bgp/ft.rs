@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result, anyhow};
 use pelago_apps::{FtMessages, FtSplit, ft_class, ft_process_grid};
+use pelago_report::chart::{Axis, Scale};
 use serde_json::Value as Json;
 
 use super::LINK;
-use crate::base::chart::{Axis, Scale};
-use crate::base::table::size;
+use crate::base::across::size;
 use crate::paper::claim::{Evidence, Value, value, verdict};
 use crate::paper::ft_runs::{FtRun, of};
 use crate::paper::lab::Lab;

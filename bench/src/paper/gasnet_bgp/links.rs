@@ -3,12 +3,11 @@
 use std::rc::Rc;
 
 use anyhow::{Context, Result};
+use pelago_report::chart::Chart;
 
 use super::LINK;
-use crate::base::chart::Chart;
-use crate::base::page::{BANDWIDTH, TIME};
+use crate::base::across::{BANDWIDTH, TIME, size};
 use crate::base::record::{Operation, Record};
-use crate::base::table::size;
 use crate::paper::claim::{Evidence, Value, value, verdict};
 use crate::paper::lab::{Between, Lab, Network};
 use crate::paper::shapes::{Across, Curve, chart, dashed, mean, solid, span};

@@ -17,7 +17,7 @@ use pelago_model::time::SECOND;
 use pelago_model::{Machine, Outcome, run};
 
 use super::ft::{SIDES, SPEED, gigaflops};
-use crate::base::page::{BANDWIDTH, TIME};
+use crate::base::across::{BANDWIDTH, TIME};
 use crate::paper::claim::{Evidence, Value, Verdict, value, verdict};
 use crate::paper::lab::Lab;
 use crate::paper::shapes::{Across, chart, dashed, mean, percent, solid, span};

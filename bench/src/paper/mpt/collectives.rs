@@ -8,9 +8,8 @@ use pelago::prelude::*;
 use pelago::sim::SimParams;
 
 use super::XT3;
-use crate::base::page::{TIME, TIME_FROM_ZERO};
+use crate::base::across::{TIME, TIME_FROM_ZERO, size};
 use crate::base::record::{Bench, Operation, Place, Record, Unit, find, of};
-use crate::base::table::size;
 use crate::base::topic::doublings;
 use crate::paper::claim::{Evidence, value, verdict};
 use crate::paper::lab::{Between, Lab};

@@ -8,9 +8,8 @@ use pelago::sim::SimParams;
 use pelago::{Spmd, World};
 
 use super::XT3;
-use crate::base::page::TIME;
+use crate::base::across::{TIME, size};
 use crate::base::record::{Bench, Operation, find};
-use crate::base::table::size;
 use crate::paper::claim::{Evidence, value, verdict};
 use crate::paper::lab::{Between, Lab};
 use crate::paper::shapes::{Across, chart, mean, solid, span};

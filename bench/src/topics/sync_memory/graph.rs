@@ -8,10 +8,10 @@ use std::fmt::Write;
 use pelago::coll::MAILBOX_BYTES;
 use pelago::coll::shape::{Operation, Shape};
 use pelago::coll::table::find;
+use pelago_report::page::{BLUE, GREEN, ORANGE, PURPLE};
 use serde::Serialize;
 
 use super::count::{Pairs, signalled};
-use crate::base::page::{BLUE, GREEN, ORANGE, PURPLE};
 
 /// The number of PEs of a graph.
 pub const PES: usize = 32;
@@ -172,8 +172,9 @@ pub fn svg(graphs: &[Graph]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pelago_report::check::assert_balanced;
+
     use super::*;
-    use crate::base::chart::tests::assert_balanced;
 
     #[test]
     fn a_stride_gives_each_pe_the_edges_of_its_team() {

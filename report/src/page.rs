@@ -1,21 +1,18 @@
-//! Measurements as one HTML page: curves, and the tables below them. Invariant: the page is self-contained;
-//! it needs no script and no other file.
+//! Results as one HTML page: charts, and the tables below them. Invariant: the page is self-contained; it
+//! needs no script and no other file.
 
-use super::chart::{Axis, Chart, Line, Point, Scale, Series, escape};
-use super::record::Record;
-use super::table::{figure, size};
+use crate::chart::{Axis, Chart, Series, escape};
 
-/// Colours that colour-blind people can distinguish.
+/// Blue, one of the colours of lines, which colour-blind people can distinguish.
 pub const BLUE: &str = "#0072b2";
+/// Orange.
 pub const ORANGE: &str = "#d55e00";
+/// Green.
 pub const GREEN: &str = "#009e73";
+/// Purple.
 pub const PURPLE: &str = "#aa4499";
+/// Grey.
 pub const GREY: &str = "#c4c8cc";
-
-/// Vertical axes.
-pub const BANDWIDTH: Axis = Axis { label: "GB/s (10^9 bytes a second)", scale: Scale::Decades };
-pub const TIME: Axis = Axis { label: "ns", scale: Scale::Decades };
-pub const TIME_FROM_ZERO: Axis = Axis { label: "ns", scale: Scale::FromZero };
 
 const STYLE: &str = "\
 :root { color-scheme: light dark; --text: #1b1f23; --faint: #57606a; --ground: #fff; --raised: #f6f8fa;
@@ -47,7 +44,9 @@ svg .broad.dashed { stroke-dasharray: 12 10; stroke-linecap: butt }";
 
 /// A chart and its caption.
 pub struct Figure {
+    /// The chart.
     pub chart: Chart,
+    /// The text below it.
     pub caption: &'static str,
 }
 
@@ -61,66 +60,6 @@ impl Figure {
     ) -> Self {
         let series = lines.into_iter().flatten().collect();
         Figure { chart: Chart { title: title.into(), x, y, series }, caption }
-    }
-}
-
-/// The quantity of the horizontal axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Across {
-    Bytes,
-    Pes,
-    Contenders,
-    Threads,
-    Windows,
-}
-
-impl Across {
-    /// The horizontal axis.
-    pub fn axis(self, label: &'static str) -> Axis {
-        let scale = match self {
-            Across::Bytes => Scale::Bytes,
-            Across::Pes | Across::Threads => Scale::Count,
-            Across::Contenders | Across::Windows => Scale::Doublings,
-        };
-        Axis { label, scale }
-    }
-
-    fn value(self, record: &Record) -> Option<usize> {
-        match self {
-            Across::Bytes => Some(record.label.bytes),
-            Across::Pes => Some(record.label.pes),
-            Across::Contenders => record.label.contenders,
-            Across::Threads => record.label.threads,
-            Across::Windows => record.label.window,
-        }
-    }
-
-    fn words(self, value: usize) -> String {
-        match self {
-            Across::Bytes => size(value),
-            Across::Pes | Across::Contenders => format!("{value} PEs"),
-            Across::Threads => format!("{value} threads"),
-            Across::Windows => format!("{value} outstanding"),
-        }
-    }
-
-    /// A line through the medians of the records, if there are any.
-    pub fn series<'a>(
-        self,
-        name: &str,
-        colour: &'static str,
-        line: Line,
-        records: impl IntoIterator<Item = &'a Record>,
-    ) -> Option<Series> {
-        let point = |record: &Record| {
-            let summary = record.summary;
-            let [min, median, max] = [summary.min, summary.median, summary.max].map(figure);
-            let value = self.value(record)?;
-            let note = format!("{name}, {}: {median} (from {min} to {max})", self.words(value));
-            Some(Point { x: value as f64, y: summary.median, note })
-        };
-        let points: Vec<_> = records.into_iter().filter_map(point).collect();
-        (!points.is_empty()).then(|| Series { name: name.to_owned(), colour, line, points })
     }
 }
 
@@ -183,43 +122,27 @@ pub fn figure_of(svg: &str, caption: &str) -> String {
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
-    use crate::base::record::tests::record;
-    use crate::base::record::{Bench, Label, Operation, Unit};
-
-    /// Panics if a page refers to another file.
-    pub fn assert_stands_alone(page: &str) {
-        let own = page.replace("href=\"data:", "");
-        for outside in ["http", "src=", "href", "url(", "@import", "<script", "<link"] {
-            assert!(!own.contains(outside), "the page refers to something else by {outside}");
-        }
-    }
+    use crate::chart::{Line, Point, Scale};
+    use crate::check::{assert_balanced, assert_stands_alone};
 
     #[test]
     fn the_data_are_in_the_page() {
-        let label = Label::new(2, Bench::Threads, Operation::FetchAdd, 8);
-        let records = [1, 4].map(|threads| record(label.with_threads(threads), Unit::MillionsPerSecond, 7.0));
-        let line = Across::Threads.series("a \"b\"", BLUE, Line::Solid, &records);
-        let figure = Figure::new("One, two", [Across::Threads.axis("threads"), TIME], "", [line]);
+        let point = |x, note: &str| Point { x, y: 7.0, note: note.to_owned() };
+        let points = vec![point(1.0, "first"), point(4.0, "second")];
+        let line = Series { name: "a \"b\"".to_owned(), colour: BLUE, line: Line::Solid, points };
+        let axes = [("threads", Scale::Count), ("ns", Scale::Decades)];
+        let axes = axes.map(|(label, scale)| Axis { label, scale });
+        let figure = Figure::new("One, two", axes, "", [Some(line), None]);
         assert_eq!(
             csv(&[&figure]),
             "chart,line,x,y,x axis,y axis\n\"One, two\",\"a \"\"b\"\"\",1,7,\"threads\",\"ns\"\n\
              \"One, two\",\"a \"\"b\"\"\",4,7,\"threads\",\"ns\"\n"
         );
-        let page = html("t", "h", "", &[figure], "");
+        let page = html("t", "h", "a < b\n", &[figure], "");
         assert!(page.contains("download=\"pelago.csv\" href=\"data:text/csv,chart%2Cline%2Cx"), "{page}");
         assert_stands_alone(&page);
-    }
-
-    #[test]
-    fn points_say_what_they_are() {
-        let label = Label::new(2, Bench::Threads, Operation::FetchAdd, 8);
-        let records = [1, 4].map(|threads| record(label.with_threads(threads), Unit::MillionsPerSecond, 7.0));
-        let series = Across::Threads.series("a", BLUE, Line::Solid, &records).unwrap();
-        let points: Vec<_> = series.points.iter().map(|point| (point.x, point.note.as_str())).collect();
-        let [first, second] = ["1", "4"].map(|n| format!("a, {n} threads: 7.00 (from 3.50 to 70.0)"));
-        assert_eq!(points, [(1.0, first.as_str()), (4.0, second.as_str())]);
-        assert!(Across::Windows.series("a", BLUE, Line::Solid, &records).is_none());
+        assert_balanced(&page, &["meta"]);
     }
 }

@@ -3,6 +3,8 @@
 
 use std::fmt::{self, Write};
 
+use crate::bytes::Bytes;
+
 /// A chart with its axes and lines.
 pub struct Chart {
     /// The title.
@@ -233,7 +235,7 @@ impl Span {
                 let step = inside.len().div_ceil(MARKS_MAX);
                 let shown = inside.into_iter().step_by(step.max(1));
                 let label = |power: u64| match self.scale {
-                    Scale::Bytes => pelago_apps::Bytes(power).to_string(),
+                    Scale::Bytes => Bytes(power).to_string(),
                     _ => power.to_string(),
                 };
                 shown.map(|power| (power as f64, label(power))).collect()
@@ -281,34 +283,9 @@ pub fn escape(text: &str) -> String {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-
-    /// Panics unless every tag of the markup is closed in the right order; returns the names of all elements.
-    /// `void` elements have no end tag.
-    pub fn assert_balanced<'a>(markup: &'a str, void: &[&str]) -> Vec<&'a str> {
-        let (mut open, mut names, mut rest) = (Vec::new(), Vec::new(), markup);
-        while let Some(start) = rest.find('<') {
-            let length = rest[start..].find('>').expect("a tag has an end");
-            let tag = &rest[start + 1..start + length];
-            rest = &rest[start + length + 1..];
-            assert_eq!(tag.matches('"').count() % 2, 0, "the quotes of <{tag}>");
-            let name = tag.trim_start_matches('/').split([' ', '/', '\n']).next().unwrap_or_default();
-            if tag.starts_with('!') || void.contains(&name) {
-                continue;
-            }
-            if tag.starts_with('/') {
-                assert_eq!(open.pop(), Some(name), "</{name}> closes another element");
-            } else {
-                names.push(name);
-                if !tag.ends_with('/') {
-                    open.push(name);
-                }
-            }
-        }
-        assert_eq!(open, Vec::<&str>::new(), "elements that nobody closes");
-        names
-    }
+    use crate::check::assert_balanced;
 
     fn chart(x: Scale, y: Scale, points: &[(f64, f64)]) -> String {
         let point = |&(x, y): &(f64, f64)| Point { x, y, note: format!("a < b & \"{x}\"") };

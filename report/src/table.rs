@@ -1,26 +1,34 @@
 //! Tables as text. Invariant: a column is as wide as its widest cell; words are left-aligned, numbers
-//! right-aligned. Every table names its unit, and shows a ratio with its two values.
+//! right-aligned. The title or the names of the columns tell the unit of the numbers.
 
 use std::fmt;
-
-use pelago_apps::Bytes;
-
-use super::record::Record;
-use super::stats::Summary;
 
 /// A title, the names of columns, and rows.
 pub struct Table {
     title: String,
-    /// The number of columns of words, from the left.
-    words: usize,
+    /// The number of spaces before a row, and between two columns.
+    spaces: (usize, usize),
+    /// Whether each column is right-aligned.
+    is_right: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table without rows. The names of its columns are one text, separated by `|`; the first `words`
-    /// columns contain words. The title and the names tell the meaning and the unit of the other columns.
+    /// A table without rows. The names of its columns are one text, separated by `|`. The first `words`
+    /// columns contain words, the others numbers, unless the name begins with `<` (words) or `>` (numbers),
+    /// which is not shown. A table without a title begins with the names.
     pub fn new(title: impl Into<String>, words: usize, names: &str) -> Self {
-        Table { title: title.into(), words, rows: vec![names.split('|').map(str::to_owned).collect()] }
+        let is_right = |(column, name): (usize, &str)| {
+            name.starts_with('>') || column >= words && !name.starts_with('<')
+        };
+        let is_right = names.split('|').enumerate().map(is_right).collect();
+        let names = names.split('|').map(|name| name.trim_start_matches(['<', '>']).to_owned()).collect();
+        Table { title: title.into(), spaces: (2, 3), is_right, rows: vec![names] }
+    }
+
+    /// The same table with this many spaces before a row, and two between columns.
+    pub fn dense(self, margin: usize) -> Self {
+        Table { spaces: (margin, 2), ..self }
     }
 
     /// Adds a row with one cell for each column.
@@ -39,16 +47,20 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}", self.title)?;
+        if !self.title.is_empty() {
+            writeln!(f, "{}", self.title)?;
+        }
+        let (margin, gap) = (" ".repeat(self.spaces.0), " ".repeat(self.spaces.1));
         let width =
             |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<_> = (0..self.rows[0].len()).map(width).collect();
+        let columns: Vec<_> =
+            self.is_right.iter().enumerate().map(|(column, is_right)| (width(column), is_right)).collect();
         for row in &self.rows {
-            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-                if column < self.words { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+            let cells = row.iter().zip(&columns).map(|(cell, &(width, is_right))| match is_right {
+                true => format!("{cell:>width$}"),
+                false => format!("{cell:<width$}"),
             });
-            let line = cells.collect::<Vec<_>>().join("   ");
-            writeln!(f, "  {}", line.trim_end())?;
+            writeln!(f, "{}", format!("{margin}{}", cells.collect::<Vec<_>>().join(&gap)).trim_end())?;
         }
         Ok(())
     }
@@ -56,6 +68,9 @@ impl fmt::Display for Table {
 
 /// The contents of one or several cells of a row.
 pub trait Cells {
+    /// The number of cells, which stay empty where the value is missing.
+    const COUNT: usize = 1;
+
     /// Adds the cells.
     fn add_to(self, row: &mut Vec<String>);
 }
@@ -85,34 +100,30 @@ impl Cells for f64 {
     }
 }
 
-/// Minimum, median and maximum.
-impl Cells for Summary {
-    fn add_to(self, row: &mut Vec<String>) {
-        [self.min, self.median, self.max].add_to(row);
-    }
-}
+/// A missing value leaves its cells empty.
+impl<T: Cells> Cells for Option<T> {
+    const COUNT: usize = T::COUNT;
 
-/// The same for an optional summary; `None` makes three empty cells.
-impl Cells for Option<Summary> {
     fn add_to(self, row: &mut Vec<String>) {
-        self.map_or([const { String::new() }; 3], |of| [of.min, of.median, of.max].map(figure)).add_to(row);
-    }
-}
-
-/// The median; an empty cell if there is no record.
-impl Cells for Option<&Record> {
-    fn add_to(self, row: &mut Vec<String>) {
-        row.push(self.map_or(String::new(), |record| figure(record.summary.median)));
+        match self {
+            Some(cells) => cells.add_to(row),
+            None => row.resize(row.len() + T::COUNT, String::new()),
+        }
     }
 }
 
 impl<T: Cells, const N: usize> Cells for [T; N] {
+    const COUNT: usize = N * T::COUNT;
+
     fn add_to(self, row: &mut Vec<String>) {
         self.into_iter().for_each(|cells| cells.add_to(row));
     }
 }
 
+/// Any number of cells; a missing `Vec` has none.
 impl<T: Cells> Cells for Vec<T> {
+    const COUNT: usize = 0;
+
     fn add_to(self, row: &mut Vec<String>) {
         self.into_iter().for_each(|cells| cells.add_to(row));
     }
@@ -121,6 +132,8 @@ impl<T: Cells> Cells for Vec<T> {
 macro_rules! tuples {
     ($(($($name:ident)+))+) => {$(
         impl<$($name: Cells),+> Cells for ($($name,)+) {
+            const COUNT: usize = 0 $(+ $name::COUNT)+;
+
             fn add_to(self, row: &mut Vec<String>) {
                 #[allow(non_snake_case)]
                 let ($($name,)+) = self;
@@ -148,22 +161,9 @@ pub fn figure(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A size as text: `64 B`, or `flag only`.
-pub fn size(bytes: usize) -> String {
-    if bytes == 0 { "flag only".to_owned() } else { Bytes(bytes as u64).to_string() }
-}
-
-/// The ratio of the medians of two records as a cell, empty if there is none.
-pub fn ratio(of: Option<&Record>, to: Option<&Record>) -> String {
-    let ratio = of.zip(to).map(|(of, to)| of.summary.median / to.summary.median);
-    ratio.map_or(String::new(), |ratio| format!("{ratio:.3}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::record::tests::record;
-    use crate::base::record::{Bench, Label, Operation, Unit};
 
     #[test]
     fn columns_stand_in_line() {
@@ -183,15 +183,21 @@ mod tests {
     }
 
     #[test]
+    fn a_column_is_aligned_as_its_name_says() {
+        let mut table = Table::new("", 1, "NAME|N|<NOTE");
+        table.row(("a b", 1, "x"));
+        table.row(("c", 22, ""));
+        assert_eq!(table.dense(0).to_string(), "NAME   N  NOTE\na b    1  x\nc     22\n");
+        let mut table = Table::new("Title", 2, ">n|name");
+        table.row((5, "five"));
+        table.row((10, "ten"));
+        assert_eq!(table.dense(1).to_string(), "Title\n  n  name\n  5  five\n 10  ten\n");
+    }
+
+    #[test]
     fn cells_of_what_is_not_there_are_empty() {
-        let label = Label::new(2, Bench::Barrier, Operation::Barrier, 0);
-        let (slow, fast) = (record(label, Unit::Nanoseconds, 300.0), record(label, Unit::Nanoseconds, 200.0));
         let mut cells = Vec::new();
-        (Some(&slow), None::<&Record>, slow.summary).add_to(&mut cells);
-        assert_eq!(cells, ["300", "", "150", "300", "3000"]);
-        assert_eq!(
-            (ratio(Some(&slow), Some(&fast)).as_str(), ratio(Some(&slow), None).as_str()),
-            ("1.500", "")
-        );
+        (Some(300.0), None::<f64>, Some([1.0, 2.5]), None::<(&str, [usize; 2])>).add_to(&mut cells);
+        assert_eq!(cells, ["300", "", "1.00", "2.50", "", "", ""]);
     }
 }
