@@ -1,8 +1,8 @@
 //! The layout of a team's block in the pool of each member.
 //!
 //! ```text
-//! | begun | meeting | staging slots | kinds | started | agreements | pages of the staging slots | exchange |
-//! | slots of arrays | staging buffers |
+//! | begun, waiters | meeting | staging slots | kinds | started | agreements | pages of the staging slots |
+//! | exchange | slots of arrays | staging buffers |
 //! ```
 //! The first seven are for direct operations between members that map each other: all of the team, or those
 //! of one node of it. The next two are for schedules over whatever carries puts. Slots are there in jobs
@@ -28,7 +28,7 @@ use crate::coll::teams::Teams;
 use crate::memory::segment::Memory;
 use pelago_fabric::CORRUPT_REMEDY;
 use pelago_fabric::shm::flags::{Meeting, Stamp};
-use pelago_fabric::sync::Ordering;
+use pelago_fabric::sync::{AtomicU32, Ordering};
 
 /// How a block is aligned.
 pub const ALIGN_BYTES: usize = 4096;
@@ -39,6 +39,7 @@ pub const STAGING_SLOT_BYTES: usize = 56;
 /// Bytes of data that its page holds.
 pub const PAGE_BYTES: usize = 1024;
 
+const WAITERS_OFFSET: usize = size_of::<Stamp>();
 const MEETING_OFFSET: usize = 64;
 const BOARDS_OFFSET: usize = 256;
 const KINDS_OFFSET: usize = 768;
@@ -56,6 +57,7 @@ const SLOT_BYTES: usize = 16 + MAILBOX_BYTES;
 /// teams exchange their records in parts.
 const AREA_RANKS: usize = if cfg!(debug_assertions) { 12 } else { 1024 };
 
+const _: () = assert!(WAITERS_OFFSET + size_of::<AtomicU32>() <= MEETING_OFFSET);
 const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= BOARDS_OFFSET);
 const _: () = assert!(BOARDS_OFFSET + BOARDS * 64 <= KINDS_OFFSET);
 const _: () = assert!(AGREEMENTS_OFFSET + size_of::<Stamp>() <= PAGES_OFFSET);
@@ -160,6 +162,19 @@ impl TeamCore {
     pub fn own_begun(&self) -> &Stamp {
         // SAFETY: the own block is mapped there, and begins with this word.
         unsafe { &*self.own.0.cast::<Stamp>() }
+    }
+
+    /// How many threads sleep until a member has begun an operation in which it wakes nobody else.
+    pub fn begun_waiters(&self, rank: usize) -> &AtomicU32 {
+        // SAFETY: the block of each member is mapped there, and has this word, accessed as an atomic only.
+        unsafe { &*self.starts.0[rank].add(WAITERS_OFFSET).cast::<AtomicU32>() }
+    }
+
+    /// The same of this PE.
+    #[inline(always)]
+    pub fn own_begun_waiters(&self) -> &AtomicU32 {
+        // SAFETY: the own block is mapped there, and has this word, accessed as an atomic only.
+        unsafe { &*self.own.0.add(WAITERS_OFFSET).cast::<AtomicU32>() }
     }
 
     /// The last agreement of a member among the direct operations whose numbers are equal to this one modulo

@@ -101,6 +101,16 @@ impl Direct<'_> {
         self.world.ring_sleepers();
     }
 
+    /// Wakes the members that wait for a free staging slot until this one has begun the operation. It is for
+    /// a member that shows nothing: one that does wakes all.
+    #[inline(always)]
+    fn tell_begun(&self) {
+        // No fence orders the number before this look: see `Doorbell`.
+        if self.team.own_begun_waiters().load(Ordering::Relaxed) != 0 {
+            self.world.ring_sleepers();
+        }
+    }
+
     /// Waits until all members have come: everything that they did before is visible.
     #[inline]
     #[track_caller]
@@ -114,7 +124,7 @@ impl Direct<'_> {
             // SAFETY: the block of each member begins with its word, which is accessed as an atomic only.
             let begun = unsafe { &*start.cast::<Stamp>() };
             if !begun.has_reached(number) {
-                await_begun(self.world, self.team, self.operation, (rank, number));
+                wait_begun(self.world, self.team, self.operation, (rank, number));
             }
         }
         self.team.begun_by_all.store(number, Ordering::Relaxed);
@@ -312,8 +322,10 @@ impl Direct<'_> {
         // SAFETY: the caller guarantees that source and target are valid.
         unsafe {
             if me == from {
-                self.show(number, source, bytes);
-            } else if me == to {
+                return self.show(number, source, bytes);
+            }
+            self.tell_begun();
+            if me == to {
                 copy::transfer(target, self.look(from, number, bytes), bytes);
             }
         }
@@ -339,6 +351,7 @@ impl Direct<'_> {
                 self.wake();
                 copy::store(target, word);
             } else {
+                self.tell_begun();
                 let slot = self.team.staging_slot(root, number);
                 let stamp = &*slot.stamp;
                 if !stamp.has_reached(number) {
@@ -400,6 +413,7 @@ impl Direct<'_> {
                     copy::copy(target, source, bytes);
                 }
             } else {
+                self.tell_begun();
                 let shown = self.look(root, number, bytes);
                 copy::transfer(target(me), if is_small { shown } else { source(root) }, bytes);
             }
@@ -422,6 +436,8 @@ impl Direct<'_> {
         unsafe {
             if me == root {
                 self.show(number, source(me), if is_small { all } else { 0 });
+            } else {
+                self.tell_begun();
             }
             let shown = if me == root { source(root).cast_const() } else { self.look(root, number, all) };
             let blocks = if is_small { shown } else { source(root) };
@@ -451,6 +467,7 @@ impl Direct<'_> {
             if me != root {
                 return self.show(number, source(me), bytes);
             }
+            self.tell_begun();
             for rank in 0..n {
                 let block = if rank == me { source(me).cast_const() } else { self.look(rank, number, bytes) };
                 copy::copy(target(me).add(rank * bytes), block, bytes);
@@ -553,8 +570,10 @@ impl Direct<'_> {
             if root != Some(me) {
                 self.show(number, source(me), bytes);
             }
-            if root.is_some_and(|root| root != me) {
-                return;
+            match root {
+                Some(root) if root != me => return,
+                Some(_) => self.tell_begun(),
+                None => {}
             }
             let own = |rank| rank == me && root.is_some();
             let shown =
@@ -740,13 +759,6 @@ fn wait_begun(world: &Teams, team: &TeamCore, operation: &'static str, (rank, nu
     world.wait(direct.awaits(rank), direct.watching((rank, number), || begun.has_reached(number)));
 }
 
-#[cold]
-#[inline(never)]
-#[track_caller]
-fn await_begun(world: &Teams, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
-    Direct { world, team, operation }.await_begun(rank, number);
-}
-
 /// Folds by a user's function. Operations of the same team that it begins are found even if they need not
 /// wait: the staging slots that it reads could be written again.
 ///
@@ -780,7 +792,12 @@ unsafe fn fold_by_function(
 fn make_room_slowly(world: &Teams, team: &TeamCore, operation: &'static str, number: u64) {
     let (least, mut by_all) = (number + 1 - BOARDS as u64, number);
     for rank in 0..team.len() {
-        Direct { world, team, operation }.await_begun(rank, least);
+        let (direct, begun) = (Direct { world, team, operation }, team.begun(rank));
+        if !begun.has_reached(least) {
+            callback::forbid(world, operation);
+            let ready = direct.watching((rank, least), || begun.has_reached(least));
+            world.wait_with(direct.awaits(rank), Some(team.begun_waiters(rank)), ready);
+        }
         by_all = by_all.min(team.begun(rank).number());
     }
     team.begun_by_all.store(by_all, Ordering::Relaxed);

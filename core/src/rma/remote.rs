@@ -9,6 +9,7 @@ use crate::progress::SealedParcel;
 use crate::progress::outbox::Deferred;
 use crate::wait::engine::Engine;
 use pelago_fabric::Atomic;
+use pelago_fabric::sync::{Ordering, fence};
 use std::sync::Arc;
 
 impl Engine {
@@ -56,6 +57,11 @@ impl Engine {
         let token = counter.map(CompletionCounter::token);
         // SAFETY: the caller guarantees that the word exists and that the result may be written.
         self.wait(target.room(), || unsafe { self.try_atomic(endpoint, target, atomic, fetched, token) });
+        if target.pe == self.my_pe() {
+            // SYNC POINT doorbell: orders the change before the look at other threads of this PE that sleep.
+            fence(Ordering::SeqCst);
+            self.ring_own();
+        }
         // A loop of atomics on the own memory must serve the requests of others in between.
         self.progress();
     }
