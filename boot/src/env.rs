@@ -368,6 +368,9 @@ settings! {
     test_body: Option<String> = parse::text, "PELAGO_TEST_BODY", "", Internal,
         accepts "the name of a test",
         help "set by tests of several processes: which body this process runs";
+    test_sleeps: bool = parse::switch, "PELAGO_TEST_SLEEPS", "off", Internal,
+        accepts "on or off (also 1 or 0, true or false, yes or no)",
+        help "set by tests: sleeps end by their events alone, so that a lost wake-up is a failure";
 }
 
 impl Settings {
@@ -512,6 +515,7 @@ mod tests {
         assert_eq!(of("PELAGO_NODE_ID", "a b").unwrap().node_id.as_deref(), Some("a b"));
         assert_eq!(of("PELAGO_PMIX_LIBRARY", "/a/b").unwrap().pmix_library.as_deref(), Some("/a/b"));
         assert_eq!(of("PELAGO_TEST_BODY", "x").unwrap().test_body.as_deref(), Some("x"));
+        assert!(of("PELAGO_TEST_SLEEPS", "on").unwrap().test_sleeps);
     }
 
     #[test]

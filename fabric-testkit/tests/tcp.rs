@@ -21,7 +21,12 @@ impl<const EACH: usize, const ENCRYPTS: bool> Harness for OverTcp<EACH, ENCRYPTS
 
     fn open(n_pes: usize) -> Group<Tcp> {
         let secret = Secret::draw().unwrap();
-        let choice = TcpChoice { is_local: true, encrypts: ENCRYPTS, ..TcpChoice::default() };
+        let choice = TcpChoice {
+            is_local: true,
+            insists_on_goodbye: true,
+            encrypts: ENCRYPTS,
+            ..TcpChoice::default()
+        };
         let open = |process| Tcp::open(process, EACH, n_pes, &choice, secret).unwrap();
         let endpoints: Vec<Tcp> = (0..n_pes.div_ceil(EACH)).flat_map(open).collect();
         // Packets need more rounds of progress.

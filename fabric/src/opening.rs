@@ -61,6 +61,8 @@ pub struct TcpChoice {
     /// The congestion control of connections by its name, or `system` for the system's; `None` for the
     /// system's unless it paces.
     pub congestion: Option<String>,
+    /// Whether a goodbye that cannot be sent is a panic, as in tests. Otherwise it is given up.
+    pub insists_on_goodbye: bool,
     /// Whether connections are encrypted: the same for all processes of the job.
     pub encrypts: bool,
 }

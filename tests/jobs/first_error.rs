@@ -56,7 +56,8 @@ fn jobs(
         for (name, _) in programs {
             let mut spec = JobSpec::new(n_pes, std::env::current_exe().unwrap());
             spec.args = arguments(test).map(Into::into).into();
-            let own = [(PROGRAM, *name)];
+            // Strict sleeps delay the checks of PEs of other nodes, which these jobs rely on.
+            let own = [(PROGRAM, *name), ("PELAGO_TEST_SLEEPS", "off")];
             let all = settings.iter().chain(route.iter()).chain(&own);
             spec.env = all.map(|(name, value)| (name.into(), value.into())).collect();
             (spec.timeout, spec.capture) = (Some(LIMIT), true);

@@ -68,7 +68,7 @@ pub struct Endpoint {
 pub struct Counted<'a>(&'a AtomicU32);
 
 impl Counted<'_> {
-    fn new(count: &AtomicU32) -> Counted<'_> {
+    pub fn new(count: &AtomicU32) -> Counted<'_> {
         count.fetch_add(1, Ordering::Relaxed);
         Counted(count)
     }

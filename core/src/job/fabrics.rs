@@ -58,7 +58,13 @@ pub fn open(job: &Job, is_local: bool, secret: Secret, settings: &Settings) -> V
         is_local,
         secret,
         ofi: choice(settings),
-        tcp: TcpChoice { interface, congestion, encrypts: settings.tcp_encrypt, ..TcpChoice::default() },
+        tcp: TcpChoice {
+            interface,
+            congestion,
+            encrypts: settings.tcp_encrypt,
+            insists_on_goodbye: settings.test_sleeps,
+            ..TcpChoice::default()
+        },
     };
     let by_name = |name, opening: &Opening| {
         let open = ProviderInfo::named(name).and_then(|provider| provider.open);

@@ -17,13 +17,12 @@ use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The time that a PE waits before its first check, and between two checks.
-const TIME_BEFORE_ASKING: Duration = Duration::from_secs(1);
-
 /// The state of the checks of PEs of other nodes.
 pub struct Watch {
     /// The time within which a check must complete; `None` if there are no checks.
     limit: Option<Duration>,
+    /// The time that a PE waits before its first check, and between two checks.
+    before_asking: Duration,
     inner: Mutex<Inner>,
     /// The target of the get. It lives as long as the world, because the fabric may write it at any time.
     answer: Box<AtomicU64>,
@@ -43,23 +42,23 @@ struct Question {
 }
 
 impl Watch {
-    pub fn new(limit: Option<Duration>) -> Watch {
+    pub fn new(limit: Option<Duration>, before_asking: Duration) -> Watch {
         let inner = Inner { question: None, next_at: Instant::now(), turn: 0 };
-        Watch { limit, inner: Mutex::new(inner), answer: Box::default() }
+        Watch { limit, before_asking, inner: Mutex::new(inner), answer: Box::default() }
     }
 
     /// Checks the PEs of other nodes, in a wait that began at `since`.
     #[cold]
     #[track_caller]
     pub fn look(&self, job: &Job, net: &Endpoint, awaited: Awaited, since: Instant) {
-        let Some(limit) = self.limit.filter(|_| since.elapsed() > TIME_BEFORE_ASKING) else { return };
+        let Some(limit) = self.limit.filter(|_| since.elapsed() > self.before_asking) else { return };
         let Some(mut inner) = try_locked(&self.inner) else { return };
         let now = Instant::now();
         if let Some(question) = inner.question.take_if(|question| question.counter.is_done()) {
             let has_left = self.answer.load(Ordering::Relaxed) == LEFT;
             job.far_left[question.pe].store(has_left, Ordering::Relaxed);
             job.completions.release(question.counter);
-            inner.next_at = now + TIME_BEFORE_ASKING;
+            inner.next_at = now + self.before_asking;
         }
         match &inner.question {
             Some(question) if now - question.since > limit => {

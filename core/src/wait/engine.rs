@@ -5,6 +5,7 @@
 use super::executor::Executors;
 use super::policy::WaitPolicy;
 use super::service::Service;
+use super::sleeps::before_asking;
 use super::stall::Stall;
 use crate::job::Job;
 use crate::job::affinity::Affinity;
@@ -30,6 +31,8 @@ pub struct Engine {
     pub affinity: Affinity,
     /// The thread that serves other PEs while this one computes, if there is one.
     pub service: Service,
+    /// The number of threads of this PE that sleep strictly: see [`sleeps`](super::sleeps).
+    pub strict_sleepers: AtomicU32,
     /// The threads that run handlers.
     pub executors: Executors,
     /// The number of collective operations and teams that need progress; waits drive them while it is not 0.
@@ -62,10 +65,11 @@ impl Engine {
             message_barrier: MessageBarrier::default(),
             departures: Departures::default(),
             // In other cases a PE may not reply only because of the program.
-            watch: Watch::new(settings.peer_timeout.filter(|_| replies)),
+            watch: Watch::new(settings.peer_timeout.filter(|_| replies), before_asking(settings.test_sleeps)),
             stall: Stall::new(!is_simulated, settings),
             affinity: Affinity::default(),
             service: Service::default(),
+            strict_sleepers: AtomicU32::new(0),
             executors: Executors::default(),
             active_operations: AtomicU32::new(0),
             open_handlers: AtomicU32::new(0),

@@ -183,7 +183,7 @@ impl Engine {
     }
 
     /// A number that changes when a message arrives here or an operation makes progress.
-    fn activity(&self) -> u64 {
+    pub(super) fn activity(&self) -> u64 {
         self.messages() + self.upper.get().map_or(0, |upper| upper.activity())
     }
 }

@@ -13,5 +13,6 @@ pub mod policy;
 mod progress;
 pub mod service;
 pub mod service_thread;
+mod sleeps;
 pub mod stall;
 mod waiting;

@@ -41,6 +41,8 @@ pub struct WaitPolicy {
     pub(super) awake_over_net: Duration,
     pub(super) limit: Option<Duration>,
     pub(super) join_limit: Duration,
+    /// Whether sleeps last until a wake-up: see [`sleeps`](super::sleeps).
+    pub(super) is_strict: bool,
 }
 
 impl WaitPolicy {
@@ -70,6 +72,7 @@ impl WaitPolicy {
             awake_over_net: AWAKE_OVER_NET,
             limit: settings.wait_limit,
             join_limit: settings.init_timeout,
+            is_strict: settings.test_sleeps,
         }
     }
 }

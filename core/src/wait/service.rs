@@ -39,6 +39,8 @@ pub struct Control {
     pub(super) sleepers: AtomicU32,
     /// Whether every arrival wakes the thread.
     pub(super) hears_all: bool,
+    /// Whether the thread sleeps until it is woken: see [`sleeps`](super::sleeps).
+    pub(super) is_strict: bool,
     /// Readable after a call.
     pub(super) event: OwnedFd,
 }
@@ -60,8 +62,13 @@ impl Control {
         let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
     }
 
-    /// Sleeps, but not longer than `bound`: until a call, or until one of the others is readable.
-    pub(super) fn sleep(&self, others: Option<BorrowedFd<'_>>, bound: Duration) {
+    /// Sleeps, but not longer than `bound`: until a call, or until one of the others is readable. Returns
+    /// whether one of these has ended the sleep. After the end there is no sleep: an earlier one may have
+    /// consumed the call that ends the thread.
+    pub(super) fn sleep(&self, others: Option<BorrowedFd<'_>>, bound: Duration) -> bool {
+        if self.is_over() {
+            return true;
+        }
         let mut fds = [self.event.as_fd(), others.unwrap_or(self.event.as_fd())]
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
         let count = 1 + usize::from(others.is_some());
@@ -70,6 +77,7 @@ impl Control {
             // This consumes the call.
             let _ = rustix::io::read(&self.event, &mut [0; 8]);
         }
+        fds[..count].iter().any(|fd| !fd.revents().is_empty())
     }
 }
 
@@ -131,5 +139,34 @@ impl Service {
     /// Records the running thread.
     pub(super) fn set(&self, running: Running) {
         *self.running() = Some(running);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{EventfdFlags, eventfd};
+    use std::sync::mpsc::channel;
+
+    /// The thread sleeps several times in a round, and looks whether it is over once.
+    #[test]
+    fn the_call_that_ends_the_thread_ends_all_its_sleeps() {
+        const LONG: Duration = Duration::from_secs(3600);
+        let [is_over, is_on_guard] = [false; 2].map(AtomicBool::new);
+        let event = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
+        let sleepers = AtomicU32::new(0);
+        let control =
+            Arc::new(Control { is_over, is_on_guard, sleepers, hears_all: true, is_strict: true, event });
+        control.stop();
+        let (report, is_awake) = channel();
+        let theirs = Arc::clone(&control);
+        let thread = std::thread::spawn(move || {
+            theirs.sleep(None, LONG);
+            theirs.sleep_on_guard(theirs.event.as_fd());
+            report.send(()).unwrap();
+        });
+        let awake = is_awake.recv_timeout(Duration::from_secs(60));
+        awake.expect("waited for the service thread to find that it is over");
+        thread.join().unwrap();
     }
 }

@@ -37,16 +37,14 @@ const NAP_MAX_URGENT: Duration = Duration::from_millis(1);
 const GATHERING: Duration = Duration::from_micros(200);
 /// The time for which it leaves the provider to other threads if it cannot sleep now.
 const PAUSE: Duration = Duration::from_micros(50);
-/// The longest sleep between two rounds.
-const SLEEP_BOUND: Duration = Duration::from_secs(1);
 
 /// Starts the thread if it is useful. `engine` keeps the PE in place for as long as the thread runs.
 pub fn spawn<E: Deref<Target = Engine> + Send + 'static>(engine: E, service: &Service) {
     let Some(net) = engine.net.as_ref().filter(|net| net.moves_by_itself()).map(Arc::clone) else { return };
     let Ok(event) = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) else { return };
     let [is_over, is_on_guard] = [false; 2].map(AtomicBool::new);
-    let (sleepers, hears_all) = (AtomicU32::new(0), net.is_urgent());
-    let control = Arc::new(Control { is_over, is_on_guard, sleepers, hears_all, event });
+    let (sleepers, hears_all, is_strict) = (AtomicU32::new(0), net.is_urgent(), engine.policy.is_strict);
+    let control = Arc::new(Control { is_over, is_on_guard, sleepers, hears_all, is_strict, event });
     let theirs = Arc::clone(&control);
     let body = move || {
         let engine = engine;
@@ -86,18 +84,19 @@ fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
                 // No doorbell rings for contexts, which make progress in calls if any endpoint does.
                 let may_rest =
                     engine.outbox.is_empty() && !(*is_urgent && engine.contexts.have_outstanding());
-                let bound = if may_rest { SLEEP_BOUND } else { GATHERING };
-                // The call that ends this thread may have ended the sleep before.
-                if !control.is_over() && !net.has_waiters() && net.may_sleep() {
+                if !net.has_waiters() && net.may_sleep() {
                     // SYNC POINT guard: releases the arrivals that were processed before.
                     control.is_on_guard.store(true, Ordering::Release);
-                    control.sleep(Some(descriptor.as_fd()), bound);
+                    match may_rest {
+                        true => control.sleep_on_guard(descriptor.as_fd()),
+                        false => _ = control.sleep(Some(descriptor.as_fd()), GATHERING),
+                    }
                     control.is_on_guard.store(false, Ordering::Relaxed);
                 } else {
                     control.sleep(None, PAUSE);
                 }
             }
-            None => control.sleep(None, GATHERING),
+            None => _ = control.sleep(None, GATHERING),
         }
     }
 }

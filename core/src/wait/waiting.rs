@@ -12,6 +12,7 @@ use super::engine::Engine;
 use super::liveness::Care;
 use super::policy::{Rests, Traffic, UNSHARED_REST};
 use super::service::Guard;
+use super::sleeps::{BLOCK_BOUND, SLEEP_BOUND};
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::endpoint::Endpoint;
@@ -19,10 +20,8 @@ use crate::job::affinity::Core;
 use crate::job::callback;
 use pelago_fabric::shm::doorbell::{Announcement, Cause, Doorbell, Sleepers};
 use pelago_fabric::sync::{AtomicU32, spin_once};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// The longest sleep between two checks of the condition.
-const SLEEP_BOUND: Duration = Duration::from_millis(1);
 /// The number of polls between two checks whether a member of a team has left.
 const LOOKS_PER_MEMBERS_CHECK: u32 = 256;
 /// The number of polls of the network between two checks whether the condition can still become true.
@@ -142,7 +141,7 @@ impl Engine {
                 // Another thread of this PE may have started operations since.
                 self.drive_all();
             }
-            if self.sleep_once(awaited, waiters, ready) {
+            if self.sleep_once(awaited, waiters, (&mut care, ready)) {
                 return;
             }
         }
@@ -150,18 +149,20 @@ impl Engine {
 
     /// Sleeps at the doorbell until it rings or the bound has passed, unless the condition is true. Returns
     /// whether it is true now.
-    fn sleep_once(
-        &self,
+    #[track_caller]
+    fn sleep_once<'a>(
+        &'a self,
         awaited: Awaited,
         waiters: Option<&AtomicU32>,
-        ready: &mut dyn FnMut() -> bool,
+        (care, ready): (&mut Care<'a>, &mut dyn FnMut() -> bool),
     ) -> bool {
         let (sleepers, doorbell) =
             (&self.memory.header().sleepers, &self.memory.near_block(self.my_pe()).doorbell);
+        let _sleeper = self.sleeper();
         let announced = Announced::new(doorbell, sleepers, waiters, awaited.cause());
         let is_ready = has_come_soon(Doorbell::LAST_LOOKS, spin_once, ready);
         if !is_ready {
-            doorbell.sleep(announced.announcement, SLEEP_BOUND);
+            self.sleep_at(doorbell, announced.announcement, awaited, (care, ready));
         }
         drop(announced);
         is_ready || ready()
@@ -245,7 +246,7 @@ impl Engine {
         // A yield would give the core to another process for a time slice. A thread that blocks is moved to
         // an idle core, or gets this one back, when a message arrives.
         if self.affinity.blocks(self.joined_at) {
-            net.block(SLEEP_BOUND);
+            net.block(BLOCK_BOUND);
             return false;
         }
         let start = Instant::now();
@@ -287,7 +288,7 @@ impl Engine {
             if self.is_busy() {
                 self.drive_all();
             }
-            if self.sleep_once(awaited, waiters, ready) {
+            if self.sleep_once(awaited, waiters, (care, ready)) {
                 return true;
             }
             sleeps = sleeps.wrapping_add(1);

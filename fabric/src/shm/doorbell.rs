@@ -109,6 +109,12 @@ impl Doorbell {
         self.epoch.load(Ordering::Relaxed) != announced.epoch
     }
 
+    /// Whether a ring would still wake the sleeper that has made this announcement: it has not rung, and no
+    /// other thread of this PE has withdrawn an announcement for the same cause.
+    pub fn is_awaited(&self, announced: Announcement) -> bool {
+        !self.has_rung(announced) && self.sleeping.load(Ordering::Relaxed) & announced.cause as u32 != 0
+    }
+
     /// Withdraws the announcement, after waking or instead of sleeping. Another thread of this PE that sleeps
     /// for the same cause is then not rung for any more: it wakes within the bound of its sleep.
     pub fn withdraw(&self, sleepers: &Sleepers, waiters: Option<&AtomicU32>, announced: Announcement) {

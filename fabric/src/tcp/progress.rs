@@ -23,6 +23,9 @@ const ROUNDS_PER_EPOLL: u32 = 16;
 const RECEIVES_MAX: usize = 8;
 /// The time limit for sending the last frames.
 const LINGER: Duration = Duration::from_secs(2);
+/// The same in tests, where a goodbye that is not sent in this time is a mistake: longer than any delay of a
+/// peer that receives.
+const LINGER_STRICTLY: Duration = Duration::from_secs(10);
 /// The pause between two attempts to send them.
 const LINGER_PAUSE: Duration = Duration::from_micros(100);
 
@@ -344,7 +347,10 @@ impl Domain {
     /// Says goodbye to all peers. Until the last frames are sent the process goes on receiving: the system
     /// resets a connection that is closed with unread bytes, and drops the bytes under way.
     fn say_goodbye(&self) {
-        let deadline = Instant::now() + LINGER;
+        // The peers of a process that panics need not receive any more.
+        let insists = self.insists_on_goodbye && !std::thread::panicking();
+        let limit = if insists { LINGER_STRICTLY } else { LINGER };
+        let deadline = Instant::now() + limit;
         let peers: Vec<_> = self.known_peers().filter(|peer| peer.socket().is_some()).collect();
         for peer in &peers {
             self.send_control(peer, Kind::Bye);
@@ -355,6 +361,9 @@ impl Domain {
         while self.fault.get().is_none() && peers.iter().any(awaits) {
             self.poll(&mut Sink::to_inboxes());
             if Instant::now() > deadline {
+                let left: Vec<_> =
+                    peers.iter().filter(|peer| awaits(peer)).map(|peer| peer.process).collect();
+                assert!(!insists, "no goodbye to the processes {left:?} within {limit:?}");
                 return;
             }
             std::thread::sleep(LINGER_PAUSE);

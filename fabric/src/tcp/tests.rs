@@ -48,7 +48,7 @@ impl Job {
     /// `n` PEs, `each` of them a process.
     fn with_several(n: usize, each: usize) -> Job {
         let secret = Secret::draw().unwrap();
-        let choice = TcpChoice { is_local: true, ..TcpChoice::default() };
+        let choice = TcpChoice { is_local: true, insists_on_goodbye: true, ..TcpChoice::default() };
         let open = |process| Tcp::open(process, each, n, &choice, secret).unwrap();
         let endpoints: Vec<Tcp> = (0..n / each).flat_map(open).collect();
         let cards: Vec<_> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
@@ -325,6 +325,25 @@ fn who_says_goodbye_is_not_lost_and_who_does_not_is() {
     assert!(text.contains("lost its connection to PE 1"), "{text}");
     // It is reported once.
     job.endpoints[0].progress(&mut |_| ()).unwrap();
+}
+
+/// A member that leaves with messages that it has not taken resets the connection.
+#[test]
+fn the_end_of_a_process_does_not_wait_for_a_peer_that_has_left() {
+    for has_seen_the_end in [false, true] {
+        let job = Job::open(2);
+        let mut member = job.member();
+        assert_eq!(job.endpoints[0].send(1, 0, b"too late"), Status::Done);
+        job.endpoints[0].progress(&mut |_| ()).unwrap();
+        member.write_all(&header(Kind::Bye, 0).to_bytes()).unwrap();
+        drop(member);
+        let domain = &job.endpoints[0].domain;
+        if has_seen_the_end {
+            job.until("the end", || domain.links.load(crate::sync::Ordering::Relaxed) == 0);
+        }
+        // This panics if the goodbye is not over in time.
+        drop(job);
+    }
 }
 
 #[test]

@@ -49,7 +49,7 @@ impl Relayed {
 /// Two processes, one of them PE 0, that encrypt or not.
 fn open_with(secret: Secret, encrypts: [bool; 2]) -> Vec<Tcp> {
     let open = |(process, encrypts)| {
-        let choice = TcpChoice { is_local: true, encrypts, ..TcpChoice::default() };
+        let choice = TcpChoice { is_local: true, insists_on_goodbye: true, encrypts, ..TcpChoice::default() };
         Tcp::open(process, 1, 2, &choice, secret).unwrap()
     };
     encrypts.into_iter().enumerate().flat_map(open).collect()
