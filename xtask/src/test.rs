@@ -139,10 +139,11 @@ fn checks(target: &Path) -> Result<Vec<Step>> {
     ])
 }
 
-/// `cargo test` with a time limit for all waits.
+/// `cargo test` with a time limit for all waits, and with sleeps that only a wake-up ends, so that a lost
+/// wake-up is a failure.
 fn tests(arguments: &[&str]) -> Command {
     let mut command = cargo(&["test"]);
-    command.args(arguments).env("PELAGO_WAIT_LIMIT", WAIT_LIMIT_SECONDS);
+    command.args(arguments).env("PELAGO_WAIT_LIMIT", WAIT_LIMIT_SECONDS).env("PELAGO_TEST_SLEEPS", "on");
     command
 }
 
