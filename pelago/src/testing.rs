@@ -16,7 +16,7 @@ use crate::world::World;
 use pelago_boot::{Settings, launch};
 use pelago_core::wait::stall;
 use pelago_fabric::Provider;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[doc(hidden)]
 pub use pelago_boot::{JobReport, JobSpec};
@@ -53,6 +53,23 @@ macro_rules! try_processes {
 #[doc(hidden)]
 pub fn lose_window_reports(world: &World, count: u32) {
     world.core().lose_window_reports(count);
+}
+
+/// Looks as a PE does that is about to sleep, until it may sleep. Returns whether there was nothing to do
+/// then.
+#[doc(hidden)]
+pub fn is_idle_when_it_may_sleep(world: &World) -> bool {
+    let core = world.core();
+    let net = core.net.as_ref().expect("the job has a network");
+    let since = Instant::now();
+    loop {
+        let activity = net.activity();
+        if core.may_sleep(net, activity) {
+            core.progress();
+            return net.activity() == activity;
+        }
+        assert!(since.elapsed() < LIMIT, "waited for operations to complete");
+    }
 }
 
 /// The states that a PE has of others, each made at the first contact.

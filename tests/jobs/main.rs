@@ -15,6 +15,7 @@ mod newer_libfabric;
 mod nodes;
 mod places;
 mod run;
+mod sleeps;
 mod stall;
 mod threads;
 mod ui;

@@ -275,16 +275,7 @@ impl Engine {
         guard: Guard,
     ) -> bool {
         let (mut sleeps, activity, _relying) = (0u32, net.activity(), self.service.rely());
-        // The look for quiet may have received events of complete operations, which a round of progress hands
-        // over. The look at the provider then sends what this thread owes, such as acknowledgements. The
-        // service thread sleeps perhaps, and hears of neither.
-        let may_sleep = || {
-            self.is_all_quiet() && {
-                self.progress();
-                net.activity() == activity && net.may_sleep()
-            }
-        };
-        while may_sleep() && self.service.is_guarded(net, guard) {
+        while self.may_sleep(net, activity) && self.service.is_guarded(net, guard) {
             if self.is_busy() {
                 self.drive_all();
             }
@@ -296,6 +287,19 @@ impl Engine {
             self.watch.look(self, net, awaited, care.since());
         }
         false
+    }
+
+    /// Whether this PE has nothing to do until it is woken: no operation is outstanding, and no event was
+    /// processed since `activity`.
+    #[track_caller]
+    pub fn may_sleep(&self, net: &Endpoint, activity: u32) -> bool {
+        // The look for quiet may have received events of complete operations, which a round of progress hands
+        // over. The look at the provider then sends what this thread owes, such as acknowledgements. The
+        // service thread sleeps perhaps, and hears of neither.
+        self.is_all_quiet() && {
+            self.progress();
+            net.activity() == activity && net.may_sleep()
+        }
     }
 
     /// Fails if this is a barrier that a user's function of a reduction has called, or any wait of a handler.
