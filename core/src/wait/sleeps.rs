@@ -13,6 +13,7 @@
 //!   ([`before_asking`]);
 //! * a PE that blocks at the provider's descriptor ([`BLOCK_BOUND`]);
 //! * a PE of which several threads sleep, because one of them may withdraw the others' announcement;
+//! * a wait for any member of a team, whose condition also checks whether a member has left;
 //! * pauses between two looks, which no wake-up ends: the naps of the service thread, the rounds of a message
 //!   barrier, the retries of connections.
 
@@ -61,7 +62,8 @@ impl Engine {
         awaited: Awaited,
         (care, ready): (&mut Care<'a>, &mut dyn FnMut() -> bool),
     ) {
-        match self.policy.is_strict {
+        let looks_for_members = matches!(awaited, Awaited::Collective { pe: None, .. });
+        match self.policy.is_strict && !looks_for_members {
             false => doorbell.sleep(announcement, SLEEP_BOUND),
             true => self.sleep_strictly(doorbell, announcement, awaited, (care, ready)),
         }
