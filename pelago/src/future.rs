@@ -8,6 +8,7 @@ use crate::am::{Datum, Reply};
 use crate::array::amo::AtomicElement;
 use crate::array::nb::{Fetch, Transfer, Update};
 use crate::events::{All, Leaf, Outcome, Probe};
+use crate::team::message::{ReceiveRequest, SendRequest};
 use crate::team::request::Request;
 use crate::world::World;
 use pelago_core::base::awaited::Awaited;
@@ -108,6 +109,8 @@ futures! {
     ['a, T: AtomicElement] Fetch<'a, T>;
     ['a] Update<'a>;
     ['a] Request<'a>;
+    ['a] SendRequest<'a>;
+    ['a] ReceiveRequest<'a>;
     ['a, R: Datum] Reply<'a, R>;
     ['a] All<'a>;
     ['a] Leaf<'a>;

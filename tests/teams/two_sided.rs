@@ -3,6 +3,7 @@
 
 use crate::common;
 use crate::dice::Dice;
+use pelago::event;
 use pelago::message::{self, Any, Received};
 use pelago::prelude::*;
 use pelago::{Result, Spmd};
@@ -16,6 +17,7 @@ everywhere! {
     flood(3): a_flood_of_unexpected_messages_is_kept_in_order;
     skipping(2): a_receive_finds_the_last_of_many_unexpected_messages;
     late(8): seven_pes_flood_one_that_receives_late;
+    events(3): sends_and_receives_are_events;
     teams(4): teams_keep_their_messages_apart;
     mistakes(2): mistakes_are_errors;
     alone(1): a_pe_sends_to_itself;
@@ -217,6 +219,35 @@ fn seven_pes_flood_one_that_receives_late(world: &World) {
         seen[source] += 1;
     }
     assert_eq!(message::unexpected(world), 0);
+}
+
+/// Sends and receives are waited for together, and are futures.
+fn sends_and_receives_are_events(world: &World) {
+    let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
+    let (right, left) = ((me + 1) % n, (me + n - 1) % n);
+    for bytes in LENGTHS {
+        let mine = [1, 2].map(|number| data(me, right, number, bytes));
+        let mut theirs = [vec![0; bytes], vec![0; bytes]];
+        let [first, second] = &mut theirs;
+        let received = world.scope(|scope| {
+            let first = scope.receive(&team, left, 1, first).unwrap();
+            let second = scope.receive(&team, Any, 2, second).unwrap();
+            let sends = [
+                scope.send(&team, right, 1, &mine[0]).unwrap(),
+                scope.send_synchronous(&team, right, 2, &mine[1]).unwrap(),
+            ];
+            event::wait_all(&[&sends[0], &first]);
+            assert!(sends[0].test() && first.test());
+            assert_eq!(event::wait_any(&[&second]), Some(0));
+            let both = event::when_all([&second as &dyn event::Event, &sends[1]]);
+            world.block_on(both.into_future());
+            world.block_on(async { [first.await.unwrap(), second.await.unwrap()] })
+        });
+        for (number, (received, theirs)) in (1..).zip(received.into_iter().zip(&theirs)) {
+            assert_eq!((received.source, received.tag as usize), (left, number), "{bytes} bytes");
+            assert!(is_whole(received, me, number, theirs), "{bytes} bytes");
+        }
+    }
 }
 
 /// More messages than the receiver keeps are under way when it asks for the last one.

@@ -204,7 +204,8 @@ impl Exchange {
         let copied = bytes.min(request.room);
         // SAFETY: the caller of the receive keeps its room valid, and the payload has as many bytes.
         unsafe { payload.copy_to(request.buffer, skipped, copied) };
-        (request.envelope, request.bytes, request.phase) = (envelope, bytes, Phase::Done);
+        (request.envelope, request.bytes) = (envelope, bytes);
+        request.finish();
         self.completed += 1;
         if let Some(send) = send {
             self.finish_send(from, send);
@@ -249,7 +250,8 @@ impl Exchange {
                 let copied = bytes.len().min(request.room);
                 // SAFETY: the caller of the receive keeps its room valid, and the message has as many bytes.
                 unsafe { copy::transfer(request.buffer, bytes.as_ptr(), copied) };
-                (request.envelope, request.bytes, request.phase) = (envelope, bytes.len(), Phase::Done);
+                (request.envelope, request.bytes) = (envelope, bytes.len());
+                request.finish();
                 self.completed += 1;
                 if let Some(send) = send {
                     self.finish_send(from, send);

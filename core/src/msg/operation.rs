@@ -1,7 +1,7 @@
 //! Sends, receives and probes.
 
 use super::envelope::{ANY_TAG, Context, Envelope, Tag};
-use super::request::{Phase, Request, RequestId, Status};
+use super::request::{Completed, Phase, Request, RequestId, Status};
 use super::state::{Direct, Exchange, State, Unexpected};
 use super::wire::eager_words;
 use super::{TwoSided, process};
@@ -12,6 +12,7 @@ use crate::base::trace::Event;
 use crate::job::callback;
 use pelago_fabric::biased::Held;
 use pelago_fabric::sync::{Ordering, spin_once};
+use std::sync::Arc;
 
 /// The number of looks for one message between two looks for all others.
 const LOOKS_PER_POLL: u32 = 64;
@@ -413,13 +414,25 @@ impl TwoSided {
     /// The condition of the wait for a request.
     fn awaited(&self, id: RequestId) -> Awaited {
         let mut state = self.lock();
-        let request = state.exchange.requests.get(id);
+        let (is_send, pe) = self.partner(state.exchange.requests.get(id));
+        Awaited::Message { is_send, pe }
+    }
+
+    /// Whether a request is a send, and the PE at its other end, if that is known.
+    fn partner(&self, request: &Request) -> (bool, Option<Pe>) {
         let is_send = request.envelope.source as Pe == self.my_pe()
             && !matches!(request.phase, Phase::Posted(_) | Phase::Arriving);
-        Awaited::Message {
-            is_send,
-            pe: if is_send { Some(request.pe) } else { request.envelope.source_pe() },
-        }
+        (is_send, if is_send { Some(request.pe) } else { request.envelope.source_pe() })
+    }
+
+    /// A look at a request that needs no lock, and may outlive the request.
+    pub fn watch_message(&self, id: RequestId) -> Arc<Completed> {
+        let mut state = self.lock();
+        let request = state.exchange.requests.get(id);
+        let (_, pe) = self.partner(request);
+        let watch = || Arc::new(Completed::new(request.phase == Phase::Done, pe));
+        let watch = request.watch.clone().unwrap_or_else(watch);
+        Arc::clone(request.watch.insert(watch))
     }
 
     /// Cancels a receive that has no message yet: it is then done, and its outcome says that it was

@@ -8,6 +8,8 @@ use super::queue::Place;
 use super::wire::Target;
 use crate::Pe;
 use crate::endpoint::completion_counter::CompletionCounter;
+use pelago_fabric::sync::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 /// Identifies a request of this PE. It also travels to the other end of a long message, and comes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +90,31 @@ pub struct Request {
     /// The data of a buffered send, which nobody waits for.
     pub owned: Option<Box<[u8]>>,
     pub is_cancelled: bool,
+    /// Set when the request is complete, if somebody looks at it without the lock of the state.
+    pub watch: Option<Arc<Completed>>,
+}
+
+/// Whether a request is complete, and the PE without which it cannot be, as far as that is known.
+pub struct Completed {
+    is_complete: AtomicBool,
+    pub pe: Option<Pe>,
+}
+
+impl Completed {
+    pub fn new(is_complete: bool, pe: Option<Pe>) -> Completed {
+        Completed { is_complete: AtomicBool::new(is_complete), pe }
+    }
+
+    pub fn is_complete(&self) -> bool {
+        // SYNC POINT message event: acquires the data of the message; see `note`.
+        self.is_complete.load(Ordering::Acquire)
+    }
+
+    #[cold]
+    fn note(&self) {
+        // SYNC POINT message event: releases the data of the message; see `is_complete`.
+        self.is_complete.store(true, Ordering::Release);
+    }
 }
 
 // SAFETY: the buffer is accessed by the thread that has the state of messages locked; the caller that made
@@ -102,6 +129,15 @@ impl Status {
 }
 
 impl Request {
+    /// Completes it.
+    #[inline]
+    pub fn finish(&mut self) {
+        self.phase = Phase::Done;
+        if let Some(watch) = &self.watch {
+            watch.note();
+        }
+    }
+
     /// The outcome, once the request is done.
     pub fn status(&self) -> Status {
         Status { is_cancelled: self.is_cancelled, ..Status::of(&self.envelope, self.bytes) }

@@ -483,7 +483,7 @@ impl Exchange {
     pub(super) fn complete(&mut self, id: RequestId) {
         self.completed += 1;
         let request = self.requests.get(id);
-        request.phase = Phase::Done;
+        request.finish();
         if request.owned.is_some() {
             self.requests.free(id);
         }
@@ -506,6 +506,7 @@ impl Exchange {
             puts: None,
             owned: None,
             is_cancelled: false,
+            watch: None,
         }
     }
 }

@@ -31,7 +31,7 @@ pub struct Engine {
     pub affinity: Affinity,
     /// The thread that serves other PEs while this one computes, if there is one.
     pub service: Service,
-    /// The number of threads of this PE that sleep strictly: see [`sleeps`](super::sleeps).
+    /// The number of threads of this PE that sleep strictly: see `sleeps.rs`.
     pub strict_sleepers: AtomicU32,
     /// The threads that run handlers.
     pub executors: Executors,

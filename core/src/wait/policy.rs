@@ -41,7 +41,7 @@ pub struct WaitPolicy {
     pub(super) awake_over_net: Duration,
     pub(super) limit: Option<Duration>,
     pub(super) join_limit: Duration,
-    /// Whether sleeps last until a wake-up: see [`sleeps`](super::sleeps).
+    /// Whether sleeps last until a wake-up: see `sleeps.rs`.
     pub(super) is_strict: bool,
 }
 

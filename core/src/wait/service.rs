@@ -39,7 +39,7 @@ pub struct Control {
     pub(super) sleepers: AtomicU32,
     /// Whether every arrival wakes the thread.
     pub(super) hears_all: bool,
-    /// Whether the thread sleeps until it is woken: see [`sleeps`](super::sleeps).
+    /// Whether the thread sleeps until it is woken: see `sleeps.rs`.
     pub(super) is_strict: bool,
     /// Readable after a call.
     pub(super) event: OwnedFd,

@@ -4,6 +4,7 @@ use crate::Pe;
 use crate::coll::engine::Progress;
 use crate::endpoint::completion_counter::CompletionCounter;
 use crate::messages::replies::Slot;
+use crate::msg::request::Completed;
 use crate::wait::engine::Engine;
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ enum Kind {
     Collective(Arc<Progress>),
     /// A remote procedure has answered.
     Reply(Arc<Slot>),
+    /// A two-sided message was sent or received.
+    Message(Arc<Completed>),
     /// All of these.
     All(Arc<[Probe]>),
 }
@@ -44,6 +47,10 @@ impl Probe {
         Probe(Kind::Reply(Arc::clone(slot)))
     }
 
+    pub fn message(completed: Arc<Completed>) -> Probe {
+        Probe(Kind::Message(completed))
+    }
+
     pub fn all(probes: impl Iterator<Item = Probe>) -> Probe {
         Probe(Kind::All(probes.collect()))
     }
@@ -56,6 +63,7 @@ impl Probe {
             Kind::Done(counter) => counter.is_done(),
             Kind::Collective(progress) => progress.is_done(),
             Kind::Reply(slot) => slot.has_come(),
+            Kind::Message(completed) => completed.is_complete(),
             Kind::All(probes) => probes.iter().all(Probe::has_come),
         }
     }
@@ -74,6 +82,7 @@ impl Probe {
     pub fn awaits(&self) -> Option<Pe> {
         match &self.0 {
             Kind::Collective(progress) if !progress.is_done() => progress.awaits(),
+            Kind::Message(completed) if !completed.is_complete() => completed.pe,
             Kind::All(probes) => probes.iter().find_map(Probe::awaits),
             _ => None,
         }

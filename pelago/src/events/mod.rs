@@ -17,8 +17,10 @@ use std::marker::PhantomData;
 
 /// A condition that becomes true once: a [`Region`](crate::Region) that is complete, the end of a
 /// [`Transfer`](crate::Transfer), [`Fetch`](crate::Fetch), [`Update`](crate::Update), collective
-/// [`Request`](crate::Request) or [`Reply`](crate::am::Reply), the local completion of puts ([`Leaf`]), or
-/// several of them ([`when_all`]).
+/// [`Request`](crate::Request) or [`Reply`](crate::am::Reply), a message that was sent
+/// ([`SendRequest`](crate::message::SendRequest)) or received
+/// ([`ReceiveRequest`](crate::message::ReceiveRequest)), the local completion of puts ([`Leaf`]), or several
+/// of them ([`when_all`]).
 pub trait Event {
     /// The world in which it happens.
     #[doc(hidden)]

@@ -2,6 +2,7 @@
 
 use crate::array::messages::{Entry, Messages};
 use crate::array::nb::Scope;
+use crate::events::{Event, Outcome, Probe};
 use crate::team::Team;
 use crate::team::span::Span;
 use crate::world::World;
@@ -370,6 +371,13 @@ impl<'scope> Handle<'scope> {
         }
     }
 
+    fn probe(&self) -> Probe {
+        match self.entry() {
+            Entry::Open(id, _) => Probe::message(self.world.core().watch_message(id)),
+            Entry::Done(_) | Entry::TooLong(..) => Probe::done(None),
+        }
+    }
+
     #[track_caller]
     fn wait(&self) -> Status {
         match self.entry() {
@@ -380,25 +388,65 @@ impl<'scope> Handle<'scope> {
     }
 }
 
-/// A send of a scope; complete at the latest when the scope ends.
-pub struct SendRequest<'scope>(Option<Handle<'scope>>);
+/// A send of a scope; complete at the latest when the scope ends. It is an [event](crate::event), and a
+/// future.
+pub struct SendRequest<'scope> {
+    world: &'scope World,
+    /// `None` if the send was complete when it was started.
+    handle: Option<Handle<'scope>>,
+}
 
 impl SendRequest<'_> {
     /// Makes progress, and returns whether the send is complete.
     pub fn test(&self) -> bool {
-        self.0.is_none_or(|handle| handle.test())
+        self.handle.is_none_or(|handle| handle.test())
     }
 
     /// Waits until the send is complete.
     #[track_caller]
     pub fn wait(self) {
-        if let Some(handle) = self.0 {
+        if let Some(handle) = self.handle {
             handle.wait();
         }
     }
 }
 
-/// A receive of a scope; complete at the latest when the scope ends.
+impl Event for SendRequest<'_> {
+    fn world(&self) -> &World {
+        self.world
+    }
+
+    fn probe(&self) -> Probe {
+        self.handle.map_or_else(|| Probe::done(None), |handle| handle.probe())
+    }
+}
+
+impl Outcome for SendRequest<'_> {
+    type Output = ();
+
+    #[track_caller]
+    fn wait(self) {
+        SendRequest::wait(self);
+    }
+}
+
+/// A receive of a scope; complete at the latest when the scope ends. It is an [event](crate::event), and a
+/// future.
+///
+/// ```
+/// use pelago::event;
+/// # pelago::spmd(2, |world| -> pelago::Result<()> {
+/// let (team, other) = (world.team(), 1 - world.my_pe());
+/// let (mine, mut theirs) = ([world.my_pe() as u64], [9u64]);
+/// let received = world.scope(|scope| -> pelago::Result<_> {
+///     let receive = scope.receive(&team, other, 0, &mut theirs)?;
+///     let send = scope.send(&team, other, 0, &mine)?;
+///     event::wait_all(&[&send, &receive]);
+///     world.block_on(async { receive.await })
+/// })?;
+/// assert_eq!((received.source, theirs), (other, [other as u64]));
+/// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+/// ```
 pub struct ReceiveRequest<'scope> {
     handle: Handle<'scope>,
     team: &'scope Team<'scope>,
@@ -431,6 +479,25 @@ impl ReceiveRequest<'_> {
         }
         let status = self.handle.wait();
         if status.is_cancelled { Ok(None) } else { self.team.received(status, self.room).map(Some) }
+    }
+}
+
+impl Event for ReceiveRequest<'_> {
+    fn world(&self) -> &World {
+        self.handle.world
+    }
+
+    fn probe(&self) -> Probe {
+        self.handle.probe()
+    }
+}
+
+impl Outcome for ReceiveRequest<'_> {
+    type Output = Result<Received>;
+
+    #[track_caller]
+    fn wait(self) -> Result<Received> {
+        ReceiveRequest::wait(self)
     }
 }
 
@@ -483,7 +550,7 @@ impl<'scope> Scope<'scope, '_> {
 
     fn sending(&'scope self, id: Option<RequestId>) -> SendRequest<'scope> {
         let entry = |id| Handle::new(self.world(), self.messages(), Entry::Open(id, usize::MAX));
-        SendRequest(id.map(entry))
+        SendRequest { world: self.world(), handle: id.map(entry) }
     }
 
     /// Starts a send of this PE's part of a span, as [`Team::send`]. A receiver on the same node copies a
