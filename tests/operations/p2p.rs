@@ -4,7 +4,7 @@ use crate::common;
 use pelago::Comparison::{Eq, Ge, Gt, Le, Lt, Ne};
 use pelago::prelude::*;
 use pelago::sync::spin_once;
-use pelago::{Local, Spmd, Watch};
+use pelago::{Local, Watch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -224,18 +224,14 @@ fn a_plain_put_wakes(world: &World) {
     }
 }
 
-/// A plain put rings no doorbell, so its target wakes at the bound of its sleep.
-const BOUNDED: (&str, &str) = ("PELAGO_TEST_SLEEPS", "off");
-
 #[test]
 fn a_plain_put_wakes_a_thread() {
-    Spmd::new(2).setting(BOUNDED.0, BOUNDED.1).run(a_plain_put_wakes).unwrap();
+    spmd(2, a_plain_put_wakes).unwrap();
 }
 
 #[test]
 fn a_plain_put_wakes_a_process() {
-    let report = pelago::try_processes!(2, [BOUNDED], a_plain_put_wakes);
-    pelago::testing::expect_success(&report);
+    pelago::processes!(2, a_plain_put_wakes);
 }
 
 #[test]

@@ -11,6 +11,7 @@
 //!   wake-up for those who wait. A strict sleeper makes these checks as often as any other. Checks of PEs of
 //!   other nodes cause traffic, which wakes sleepers, and so begin after the examination
 //!   ([`before_asking`]);
+//! * waits for a change of a word, which a plain put may make: it rings no doorbell;
 //! * a PE that blocks at the provider's descriptor ([`BLOCK_BOUND`]);
 //! * a PE of which several threads sleep, because one of them may withdraw the others' announcement;
 //! * a wait for any member of a team, whose condition also checks whether a member has left;
@@ -62,8 +63,8 @@ impl Engine {
         awaited: Awaited,
         (care, ready): (&mut Care<'a>, &mut dyn FnMut() -> bool),
     ) {
-        let looks_for_members = matches!(awaited, Awaited::Collective { pe: None, .. });
-        match self.policy.is_strict && !looks_for_members {
+        let needs_bound = matches!(awaited, Awaited::Collective { pe: None, .. } | Awaited::Element { .. });
+        match self.policy.is_strict && !needs_bound {
             false => doorbell.sleep(announcement, SLEEP_BOUND),
             true => self.sleep_strictly(doorbell, announcement, awaited, (care, ready)),
         }

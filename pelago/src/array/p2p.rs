@@ -373,7 +373,6 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Spmd;
     use crate::world::World;
     use pelago_fabric::sync::spin_once;
     use std::time::{Duration, Instant};
@@ -407,17 +406,13 @@ mod tests {
         }
     }
 
-    /// A plain put rings no doorbell, so its target wakes at the bound of its sleep.
-    const BOUNDED: (&str, &str) = ("PELAGO_TEST_SLEEPS", "off");
-
     #[test]
     fn a_plain_put_wakes_a_thread() {
-        Spmd::new(2).setting(BOUNDED.0, BOUNDED.1).run(a_plain_put_wakes_a_sleeper).unwrap();
+        crate::spmd(2, a_plain_put_wakes_a_sleeper).unwrap();
     }
 
     #[test]
     fn a_plain_put_wakes_a_process() {
-        let report = crate::try_processes!(2, [BOUNDED], a_plain_put_wakes_a_sleeper);
-        crate::testing::expect_success(&report);
+        crate::processes!(2, a_plain_put_wakes_a_sleeper);
     }
 }

@@ -34,9 +34,7 @@ fn initialisations_are_counted() {
 
 #[test]
 fn a_wait_that_a_thread_of_the_same_pe_ends() {
-    // The thread stores the word plainly, which rings no doorbell: the sleeper finds it at its bound.
-    let ended = run_with(&c_file("ends", &["-lpthread"]), &["thread"], 1, &[("PELAGO_TEST_SLEEPS", "off")]);
-    assert_eq!(ended.output(), "");
+    ends_well("thread", 1);
 }
 
 #[test]
