@@ -162,6 +162,7 @@ impl Spmd {
         let nets = network.map(|params| Sim::threads(self.n_pes, params));
         let mut nets: VecDeque<Net> = nets.into_iter().flatten().map(Net::Sim).collect();
         let cpu = if nets.is_empty() { None } else { next_cpu() };
+        let number = JOBS.fetch_add(1, Ordering::Relaxed);
         let outcomes = thread::scope(|scope| {
             let start = |pe| {
                 let (segment, settings, body, before) = (Arc::clone(&segment), &settings, &body, &before);
@@ -173,7 +174,7 @@ impl Spmd {
                     run_pe((pe, self.n_pes), segment, placement, settings, body)
                 };
                 thread::Builder::new()
-                    .name(format!("PE {pe}"))
+                    .name(thread_name(pe, number))
                     .spawn_scoped(scope, run)
                     .map_err(|source| SpmdError::Thread { pe, source })
             };
@@ -216,6 +217,15 @@ impl Spmd {
         settings.wait_limit = self.wait_limit.or(settings.wait_limit);
         Ok(settings)
     }
+}
+
+/// The jobs of threads that this process has started.
+static JOBS: AtomicUsize = AtomicUsize::new(0);
+
+/// The name of a PE's thread. Threads of one PE have the same name, by which a wait in vain is recognised, so
+/// PEs of several jobs in a process must not. Linux keeps 15 bytes of it.
+fn thread_name(pe: Pe, job: usize) -> String {
+    if job == 0 { format!("PE {pe}") } else { format!("PE {pe} #{job}") }
 }
 
 /// A processor for the PEs of a simulation: of all that this process may use, the next in turn.

@@ -123,6 +123,12 @@ fn waiting_alone_is_an_error() {
     assert!(outcome.unwrap_err().to_string().contains("no other PE is left"));
 }
 
+/// PEs of other jobs in the process are no threads of this PE.
+#[test]
+fn jobs_that_wait_alone_do_not_wait_for_each_other() {
+    std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(waiting_alone_is_an_error))));
+}
+
 /// Barriers that PEs choose differently would wait for each other for ever.
 #[test]
 fn different_barriers_are_found_when_joining() {
