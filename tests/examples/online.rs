@@ -3,8 +3,9 @@
 //! For each operation and size the program makes calls until the tuner has chosen, and then measures all
 //! forms that it had, in rounds that have a block of calls of each form. It prints a line for each cell: the
 //! form that was chosen and the best one, with medians of a call, whether the choice is within 10 % of the
-//! best or within its quartiles, and the cost of a trial in hundredths of 10,000 calls: how much longer the
-//! calls of the trial take than as many calls after it, the medians of several trials by teams of their own.
+//! best or within its quartiles, the same of the form with the lowest estimate, and the cost of a trial in
+//! hundredths of 10,000 calls: how much longer the calls of the trial take than as many calls after it, the
+//! medians of several trials by teams of their own.
 //!
 //! ```console
 //! $ cargo build --release -p pelago-cli -p pelago-tests --example online --bin pelago
@@ -48,6 +49,16 @@ struct Cell {
     bytes: usize,
 }
 
+/// The verdict on a cell.
+struct Judged {
+    /// Whether the choice is within 10 % of the best form, or within its quartiles.
+    choice: bool,
+    /// The same of the form with the lowest estimate, without a trial.
+    guess: bool,
+    /// The cost of the trial in percent of 10,000 calls.
+    cost: f64,
+}
+
 impl Cell {
     fn laws(self) -> Option<Laws> {
         self.operation.combines().then_some(INTEGERS)
@@ -84,8 +95,8 @@ impl Bench<'_> {
         slowest
     }
 
-    /// Measures a cell; whether the choice is good, and the cost of the trial in percent of 10,000 calls.
-    fn cell(&self, cell: Cell) -> Option<(bool, f64)> {
+    /// Measures a cell.
+    fn cell(&self, cell: Cell) -> Option<Judged> {
         let Cell { operation, bytes } = cell;
         let (n, is_first) = (self.world.n_pes(), self.world.my_pe() == 0);
         // Each team tunes for itself. The choice of the first one is judged.
@@ -126,12 +137,15 @@ impl Bench<'_> {
         let at = |number: usize, place: usize| times[number][place] / 1000.0;
         let median = |number: usize| at(number, ROUNDS / 2);
         let best = (0..forms.len()).min_by(|a, b| median(*a).total_cmp(&median(*b))).unwrap_or(0);
-        let is_within = at(chosen, ROUNDS / 4) <= at(best, ROUNDS - 1 - ROUNDS / 4);
-        let is_good = median(chosen) <= 1.1 * median(best) || is_within;
+        let is_within = |form: usize| at(form, ROUNDS / 4) <= at(best, ROUNDS - 1 - ROUNDS / 4);
+        let is_good = |form: usize| median(form) <= 1.1 * median(best) || is_within(form);
+        // The forms that are not the usual one come in the order of their estimates.
+        let guess = 1.min(forms.len() - 1);
+        let judged = Judged { choice: is_good(chosen), guess: is_good(guess), cost };
         if is_first {
             println!(
                 "{operation} {bytes}: {} {:.1} us; best {} {:.1} us ({:.1} to {:.1}); usual {:.1} us; \
-                 ratio {:.3} {}; trial {cost:.2} %; {} forms",
+                 ratio {:.3} {}; first guess {} {:.3} {}; trial {cost:.2} %; {} forms",
                 forms[chosen],
                 median(chosen),
                 forms[best],
@@ -140,12 +154,19 @@ impl Bench<'_> {
                 at(best, ROUNDS - 1 - ROUNDS / 4),
                 median(0),
                 median(chosen) / median(best),
-                if is_good { "good" } else { "BAD" },
+                word(judged.choice),
+                forms[guess],
+                median(guess) / median(best),
+                word(judged.guess),
                 forms.len()
             );
         }
-        Some((is_good, cost))
+        Some(judged)
     }
+}
+
+fn word(is_good: bool) -> &'static str {
+    if is_good { "good" } else { "BAD" }
 }
 
 fn main() -> pelago::Result<()> {
@@ -168,12 +189,14 @@ fn main() -> pelago::Result<()> {
     let found: Vec<_> =
         cells.filter_map(|(operation, bytes)| bench.cell(Cell { operation, bytes })).collect();
     if world.my_pe() == 0 {
-        let good = found.iter().filter(|(is_good, _)| *is_good).count();
-        let cost: f64 = found.iter().map(|(_, cost)| cost).sum::<f64>() / found.len() as f64;
-        let mut costs: Vec<_> = found.iter().map(|(_, cost)| *cost).collect();
+        let good = found.iter().filter(|judged| judged.choice).count();
+        let guessed = found.iter().filter(|judged| judged.guess).count();
+        let cost: f64 = found.iter().map(|judged| judged.cost).sum::<f64>() / found.len() as f64;
+        let mut costs: Vec<_> = found.iter().map(|judged| judged.cost).collect();
         costs.sort_by(f64::total_cmp);
         println!(
-            "{good} of {} cells are good; a trial costs {cost:.2} % of 10,000 calls, median {:.2} %",
+            "{good} of {} cells are good, {guessed} by the first guess; a trial costs {cost:.2} % of \
+             10,000 calls, median {:.2} %",
             found.len(),
             costs[costs.len() / 2]
         );
