@@ -8,7 +8,9 @@
 //! moves if so.
 //!
 //! Several nodes may be on one machine: simulated nodes, and network namespaces. If their PEs outnumber the
-//! cores, it is best that PEs that wake each other share a core, and the system arranges that by itself.
+//! cores, the PEs of a node share cores, and different nodes have different ones: PEs that wake each other
+//! run in turn anyway, and the leaders of two nodes run at the same time. A PE that waits and finds itself
+//! elsewhere goes back from time to time.
 //!
 //! Invariant: the affinity mask of a thread is the same before and after. A move narrows the mask for a
 //! moment, to cores that are in it. So a mask that the user or the launcher has set is obeyed, and the system
@@ -17,7 +19,7 @@
 use super::Job;
 use crate::Pe;
 use pelago_boot::cpus;
-use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
+use pelago_fabric::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 use std::time::{Duration, Instant};
 
@@ -32,6 +34,8 @@ pub struct Affinity {
     /// The system's number of the thread that has joined. 0 if the PEs outnumber the cores, or if the system
     /// is to place them.
     pub thread: AtomicU64,
+    /// The core that this PE returns to, and 1; 0 if there is none.
+    home: AtomicUsize,
     /// The time of the next permitted search, in nanoseconds since the world was joined, and the pause after
     /// it.
     next_nanoseconds: AtomicU64,
@@ -107,22 +111,35 @@ fn current_core() -> Option<usize> {
 
 impl Affinity {
     /// Moves this thread to the core that has the PE's number within the machine, if the machine has a core
-    /// for each of the job's PEs on it.
+    /// for each of the job's PEs on it; else to a core of its node, if there are several nodes here.
     pub fn spread(&self, job: &Job, is_wanted: bool) {
         let (me, cpus) = (job.my_pe(), cpus());
         let is_here = |&pe: &Pe| job.memory.is_mapped(pe) || job.pid_of(pe).is_some();
-        let here: Vec<Pe> = (0..job.n_pes()).filter(is_here).collect();
+        let mut here: Vec<Pe> = (0..job.n_pes()).filter(is_here).collect();
+        here.sort_by_key(|&pe| job.node(pe));
         let slot = here.iter().position(|&pe| pe == me).expect("a PE is on its own machine");
-        if !is_wanted || here.len() < 2 || here.len() > job.cores() {
+        let are_too_many = here.len() > job.cores();
+        let are_of_one_node = here.iter().all(|&pe| job.memory.is_mapped(pe));
+        if !is_wanted || here.len() < 2 || are_too_many && are_of_one_node {
             return;
         }
         job.memory.near_block(me).thread.store(own_thread(), Ordering::Relaxed);
         self.thread.store(own_thread(), Ordering::Relaxed);
-        move_to(cpus[slot % cpus.len()], &cpus);
+        let core = match are_too_many {
+            false => cpus[slot % cpus.len()],
+            true => cpus[slot * cpus.len() / here.len()],
+        };
+        self.home.store(if are_too_many { core + 1 } else { 0 }, Ordering::Relaxed);
+        move_to(core, &cpus);
     }
 
-    /// Moves this thread to another core, if it finds another PE of its node on this one. Called by waits
-    /// whose core was taken by another thread meanwhile.
+    /// The core that this PE returns to.
+    fn home(&self) -> Option<usize> {
+        self.home.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Moves this thread to another core, if it finds another PE of its node on this one; or back to its own
+    /// core, if it has one to return to. Called by waits whose core was taken by another thread meanwhile.
     #[cold]
     #[inline(never)]
     pub fn leave_shared_core(&self, job: &Job) {
@@ -134,7 +151,15 @@ impl Affinity {
         if thread == 0 || thread != own_thread() {
             return;
         }
-        let has_moved = job.find_another_core().is_some();
+        let has_moved = match self.home() {
+            None => job.find_another_core().is_some(),
+            Some(home) => {
+                if current_core() != Some(home) {
+                    move_to(home, &cpus());
+                }
+                false
+            }
+        };
         let doubled = 2 * self.pause_nanoseconds.load(Ordering::Relaxed);
         let pause = if has_moved { 0 } else { doubled };
         let pause = pause.clamp(PAUSE.as_nanos() as u64, PAUSE_MAX.as_nanos() as u64);

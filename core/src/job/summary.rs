@@ -20,7 +20,8 @@ pub struct Summary {
     /// The node of each process.
     places: Vec<u32>,
     is_one_machine: bool,
-    /// The number of each process; empty if they are not all of one PID namespace on one machine.
+    /// The number of each process; empty if they are not all of one PID namespace. They may be of several
+    /// network namespaces.
     pids: Vec<u32>,
     /// The terms of the fabrics that all have opened, in the order of preference of the first process.
     terms: Vec<String>,
@@ -92,7 +93,7 @@ impl Summary {
         let numbers: Vec<u32> = next.nodes.into_iter().map(&mut number).collect();
         self.places.extend(next.places.iter().map(|&place| numbers[place as usize]));
         self.is_one_machine &= next.is_one_machine && next.first.machine == self.first.machine;
-        let is_one_space = self.is_one_machine && next.first.pid_space == self.first.pid_space;
+        let is_one_space = next.first.pid_space == self.first.pid_space;
         if is_one_space && self.pids.len() == before && !next.pids.is_empty() {
             self.pids.extend(next.pids);
         } else {
@@ -306,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_of_several_machines_share_no_numbers() {
+    fn processes_of_several_pid_namespaces_share_no_numbers() {
         let tcp: &[&str] = &["tcp"];
         let of = |cards: &[BusinessCard]| {
             let digest = sum(cards).digest();
@@ -314,12 +315,10 @@ mod tests {
         };
         let one = cards(&[("a", "m", tcp), ("b", "m", tcp), ("b", "m", tcp)]);
         assert_eq!(of(&one), (true, 3));
-        assert_eq!(of(&cards(&[("a", "m", tcp), ("b", "k", tcp), ("a", "m", tcp)])), (false, 0));
-        assert_eq!(
-            of(&cards(&[("a", "", tcp), ("b", "", tcp)])),
-            (false, 0),
-            "nothing is known of a machine"
-        );
+        let apart = cards(&[("a", "m", tcp), ("b", "k", tcp), ("a", "m", tcp)]);
+        assert_eq!(of(&apart), (false, 3), "two network namespaces");
+        let unknown = cards(&[("a", "", tcp), ("b", "", tcp)]);
+        assert_eq!(of(&unknown), (false, 2), "nothing is known of network namespaces");
         let mut spaces = one;
         spaces[1].pid_space = "2".to_owned();
         assert_eq!(of(&spaces), (true, 0), "two PID namespaces");
