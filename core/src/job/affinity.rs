@@ -20,7 +20,7 @@ use super::Job;
 use crate::Pe;
 use pelago_boot::cpus;
 use pelago_fabric::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+use rustix::thread::{CpuSet, Pid, gettid, sched_getaffinity, sched_setaffinity};
 use std::time::{Duration, Instant};
 
 /// The shortest time between two searches for PEs on the same core, and the longest. It doubles with each
@@ -114,7 +114,8 @@ impl Affinity {
     /// for each of the job's PEs on it; else to a core of its node, if there are several nodes here.
     pub fn spread(&self, job: &Job, is_wanted: bool) {
         let (me, cpus) = (job.my_pe(), cpus());
-        let is_here = |&pe: &Pe| job.memory.is_mapped(pe) || job.pid_of(pe).is_some();
+        let is_here =
+            |&pe: &Pe| job.memory.is_mapped(pe) || job.pid_of(pe).is_some_and(|pid| may_run_on(pid, &cpus));
         let mut here: Vec<Pe> = (0..job.n_pes()).filter(is_here).collect();
         here.sort_by_key(|&pe| job.node(pe));
         let slot = here.iter().position(|&pe| pe == me).expect("a PE is on its own machine");
@@ -127,7 +128,7 @@ impl Affinity {
         self.thread.store(own_thread(), Ordering::Relaxed);
         let core = match are_too_many {
             false => cpus[slot % cpus.len()],
-            true => cpus[slot * cpus.len() / here.len()],
+            true => cpus[place_of_node(slot, here.len(), cpus.len())],
         };
         self.home.store(if are_too_many { core + 1 } else { 0 }, Ordering::Relaxed);
         move_to(core, &cpus);
@@ -187,6 +188,20 @@ impl Job {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/stat")).ok()?;
         core_in(&stat)
     }
+}
+
+/// The core, by its place, of the PE that has number `slot` among `n` PEs in the order of their nodes, which
+/// are more than the cores: each node has its part of the cores.
+fn place_of_node(slot: usize, n: usize, cores: usize) -> usize {
+    slot * cores / n
+}
+
+/// Whether a process may run on one of these cores: then its PEs compete for them. Where masks keep nodes
+/// apart, it may not, also while one of the processes moves.
+fn may_run_on(pid: u32, cpus: &[usize]) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    let is_in = |set: CpuSet| cpus.iter().any(|&cpu| cpu < CpuSet::MAX_CPU && set.is_set(cpu));
+    sched_getaffinity(Some(pid)).is_ok_and(is_in)
 }
 
 /// A core of `cpus` that is not among those `taken`, if `own` is among these: the first behind `own`.
@@ -265,6 +280,23 @@ mod tests {
         assert_eq!(another_core(6, &cpus, &[6]), Some(0), "the search goes round");
         assert_eq!(another_core(4, &cpus, &[0, 1, 4, 6]), None, "every core has a PE");
         assert_eq!(another_core(3, &cpus, &[3]), Some(4), "this core may have left the mask");
+    }
+
+    #[test]
+    fn each_node_has_its_part_of_the_cores() {
+        let places = |n, cores| (0..n).map(|slot| place_of_node(slot, n, cores)).collect::<Vec<_>>();
+        assert_eq!(places(4, 2), [0, 0, 1, 1], "two nodes of two PEs");
+        assert_eq!(places(6, 4), [0, 0, 1, 2, 2, 3], "three nodes of two PEs: their first PEs are apart");
+        assert_eq!(places(3, 1), [0, 0, 0]);
+    }
+
+    #[test]
+    fn a_process_competes_for_the_cores_of_its_mask_only() {
+        let cpus = cpus();
+        let others: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|cpu| !cpus.contains(cpu)).collect();
+        assert!(may_run_on(std::process::id(), &cpus));
+        assert!(!may_run_on(std::process::id(), &others));
+        assert!(!may_run_on(u32::MAX, &cpus) && !may_run_on(0, &cpus), "no such process");
     }
 
     #[test]
