@@ -38,10 +38,10 @@ impl Generalized {
     /// Asks the program for the status of the operation, which is over.
     pub fn query(&self) -> Outcome {
         let mut status = EMPTY_STATUS;
-        let function = MPI_Grequest_query_function::at;
+        let (at, state) = (MPI_Grequest_query_function::at, self.extra_state());
+        let query = with_exposed_provenance_mut(self.query);
         // SAFETY: the program has passed a function of this type.
-        let error =
-            unsafe { function(with_exposed_provenance_mut(self.query))(self.extra_state(), &raw mut status) };
+        let error = unsafe { at(query)(state, &raw mut status) };
         Outcome { status, error }
     }
 

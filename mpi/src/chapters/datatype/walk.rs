@@ -11,15 +11,16 @@ pub trait Visit {
 
     /// Blocks of one length at one distance.
     fn strided(&mut self, offset: isize, count: usize, stride: isize, bytes: usize) {
-        for i in 0..count as isize {
-            self.block(offset.wrapping_add(stride.wrapping_mul(i)), bytes);
-        }
+        self.grid(offset, Steps { count: 1, stride: 0 }, Steps { count, stride }, bytes);
     }
 
     /// Blocks of one length at one distance, and all of that again at another distance.
     fn grid(&mut self, offset: isize, outer: Steps, inner: Steps, bytes: usize) {
         for i in 0..outer.count as isize {
-            self.strided(offset.wrapping_add(outer.stride.wrapping_mul(i)), inner.count, inner.stride, bytes);
+            let start = offset.wrapping_add(outer.stride.wrapping_mul(i));
+            for j in 0..inner.count as isize {
+                self.block(start.wrapping_add(inner.stride.wrapping_mul(j)), bytes);
+            }
         }
     }
 
@@ -340,14 +341,6 @@ impl Visit for Gather {
         self.into = self.into.wrapping_add(bytes);
     }
 
-    fn strided(&mut self, offset: isize, count: usize, stride: isize, bytes: usize) {
-        let source = (self.buffer.wrapping_offset(offset), stride);
-        let target = (self.into, bytes as isize);
-        // SAFETY: the maker promises this of all blocks, as in `block`.
-        unsafe { by_length!(bytes, copy_strided(target, source, count, bytes)) };
-        self.into = self.into.wrapping_add(count * bytes);
-    }
-
     fn grid(&mut self, offset: isize, outer: Steps, inner: Steps, bytes: usize) {
         let source = (self.buffer.wrapping_offset(offset), [outer.stride, inner.stride]);
         let target = (self.into, [(inner.count * bytes) as isize, bytes as isize]);
@@ -371,14 +364,6 @@ impl Visit for Scatter {
         // SAFETY: the maker of this value promises that the buffer has room for the blocks, and their data.
         unsafe { copy_block(self.buffer.wrapping_offset(offset), self.from, bytes) };
         self.from = self.from.wrapping_add(bytes);
-    }
-
-    fn strided(&mut self, offset: isize, count: usize, stride: isize, bytes: usize) {
-        let target = (self.buffer.wrapping_offset(offset), stride);
-        let source = (self.from, bytes as isize);
-        // SAFETY: the maker promises this of all blocks, as in `block`.
-        unsafe { by_length!(bytes, copy_strided(target, source, count, bytes)) };
-        self.from = self.from.wrapping_add(count * bytes);
     }
 
     fn grid(&mut self, offset: isize, outer: Steps, inner: Steps, bytes: usize) {

@@ -107,9 +107,9 @@ impl Registered {
         let mut extent: MPI_Aint = 0;
         let handle = datatype::handle_for_program(basic)?;
         let function = with_exposed_provenance_mut(self.extent);
+        let (at, state) = (MPI_Datarep_extent_function::at, self.extra_state());
         // SAFETY: the program has passed a function of this type.
-        let code =
-            unsafe { MPI_Datarep_extent_function::at(function)(handle, &raw mut extent, self.extra_state()) };
+        let code = unsafe { at(function)(handle, &raw mut extent, state) };
         check("extent", code)?;
         usize::try_from(extent).map_err(|_| {
             let text = format!("the extent function of {:?} has given the extent {extent}", self.name);
@@ -181,9 +181,9 @@ impl Registered {
             return Ok(false);
         }
         let buffer = buffer.cast_mut().cast();
+        let (into, state) = (in_file.cast(), self.extra_state());
         // SAFETY: the caller promises the buffers; the program has passed the function.
-        let code =
-            unsafe { self.write.call(buffer, datatype, items as i64, in_file.cast(), self.extra_state()) };
+        let code = unsafe { self.write.call(buffer, datatype, items as i64, into, state) };
         check("write conversion", code).map(|()| true)
     }
 }

@@ -125,9 +125,9 @@ impl Window {
 
 /// Sends a message without data.
 pub fn tell(mpi: &Mpi, window: &Window, rank: usize, tag: u32) {
+    let (to, nothing) = (window.address(rank, tag), (std::ptr::dangling(), 0));
     // SAFETY: a message without data reads nothing.
-    let sent =
-        unsafe { mpi.core.start_send(window.address(rank, tag), (std::ptr::dangling(), 0), Mode::Standard) };
+    let sent = unsafe { mpi.core.start_send(to, nothing, Mode::Standard) };
     window.outstanding.keep(sent.expect("the tag is not the wildcard"), Box::default());
 }
 

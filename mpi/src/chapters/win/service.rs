@@ -138,10 +138,9 @@ impl Service {
         }
         let mut reply = vec![0u8; if head.action == Action::Fetch { bytes } else { 0 }].into_boxed_slice();
         let old = if reply.is_empty() { std::ptr::null_mut() } else { reply.as_mut_ptr() };
-        let part = (self.base, self.has_atomics);
+        let (part, operands) = ((self.base, self.has_atomics), (data.as_ptr(), old));
         // SAFETY: the blocks lie in the window and the data have their length, as was checked.
-        let is_done =
-            unsafe { update.apply(part, &head.blocks, (data.as_ptr(), old), || self.peer.try_exclude()) };
+        let is_done = unsafe { update.apply(part, &head.blocks, operands, || self.peer.try_exclude()) };
         match (is_done, head.action) {
             (false, _) => Done::Later,
             (true, Action::Fetch) => Done::Reply(reply),
