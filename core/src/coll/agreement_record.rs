@@ -30,14 +30,14 @@ pub fn intersect(dropped: &mut Dropped, record: &AgreementRecord) {
 
 /// A call that makes a team or a space, with two words that each member sends about itself.
 #[derive(Clone, Copy)]
-pub struct Birth {
+pub struct Creation {
     pub operation: &'static str,
     pub words: [u64; 2],
 }
 
 /// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its
 /// place, counted from a number that no other call has.
-const BIRTHS: [&str; 19] = [
+const CREATIONS: [&str; 19] = [
     "split_strided",
     "split_list",
     "split_2d",
@@ -66,20 +66,20 @@ pub const REDUCE_VALUE: &str = "reduce_value";
 pub const GATHER_VALUES: &str = "gather_values";
 /// The broadcast of a value: the fourth word holds the root.
 pub const BROADCAST_VALUE: &str = "broadcast_value";
-const FIRST_BIRTH: u64 = 1 << 32;
+const FIRST_CREATION: u64 = 1 << 32;
 
-impl Birth {
+impl Creation {
     pub fn code(&self) -> u64 {
-        let place = BIRTHS.iter().position(|&name| name == self.operation);
-        FIRST_BIRTH + place.expect("every call that makes a team is in the table") as u64
+        let place = CREATIONS.iter().position(|&name| name == self.operation);
+        FIRST_CREATION + place.expect("every call that makes a team is in the table") as u64
     }
 }
 
 /// The name and arguments of a member's call, for messages.
 pub fn describe(record: &AgreementRecord) -> String {
     let &[code, a, b, c, ..] = record;
-    let birth = code.checked_sub(FIRST_BIRTH).and_then(|place| BIRTHS.get(place as usize));
-    birth
+    let creation = code.checked_sub(FIRST_CREATION).and_then(|place| CREATIONS.get(place as usize));
+    creation
         .map(|&name| match (name, Combiner::describe(c)) {
             (REDUCE | REDUCE_VALUE, Some(combiner)) => format!("{name} ({combiner})"),
             (GATHER_VALUES, _) => format!("{name} of {c} bytes"),

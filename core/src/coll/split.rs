@@ -1,10 +1,10 @@
 //! How teams and spaces are made from a team: by one exchange among its members.
 
-use super::agreement_record::{AGREEMENT_WORDS, AgreementRecord, Birth};
+use super::agreement_record::{AGREEMENT_WORDS, AgreementRecord, Creation};
 use super::block;
 use super::schedule::Rank;
 use super::symmetric_region::{Bases, SPACE_ALIGN_BYTES, SymmetricRegion};
-use super::team::{Born, Team, TeamCore};
+use super::team::{Created, Team, TeamCore};
 use super::teams::Teams;
 use crate::Pe;
 use crate::base::error::{ErrorKind, Result};
@@ -72,8 +72,8 @@ impl TeamCore {
     ) -> Result<Option<Team>> {
         let is_member = ranks.contains(&self.my_rank());
         let bytes = is_member.then(|| block::bytes(self.memory, ranks.len()));
-        let born = self.bear_alike(world, Birth { operation, words: fingerprint(ranks) }, bytes)?;
-        Ok(self.adopt(world, born, ranks))
+        let created = self.create_alike(world, Creation { operation, words: fingerprint(ranks) }, bytes)?;
+        Ok(self.adopt(world, created, ranks))
     }
 
     /// The teams of this PE's row and column, with the ranks in rows of `x_range`. Collective on this team.
@@ -130,8 +130,8 @@ impl TeamCore {
         let ranks: Vec<Rank> = (0..self.len()).filter(|&rank| is_with_me(rank)).collect();
         let bytes = Some(block::bytes(self.memory, ranks.len()));
         let words = [range as u64, axis as u64];
-        let born = self.bear_alike(world, Birth { operation, words }, bytes)?;
-        Ok(self.adopt(world, born, &ranks).expect("every PE is in a set with itself"))
+        let created = self.create_alike(world, Creation { operation, words }, bytes)?;
+        Ok(self.adopt(world, created, &ranks).expect("every PE is in a set with itself"))
     }
 
     /// The team of all members that give the same colour, ordered by their keys, and by their ranks here
@@ -146,15 +146,16 @@ impl TeamCore {
         // The size of the new team is not known before the exchange: there is room for all.
         let bytes = colour.map(|_| block::bytes(self.memory, self.len()));
         let mut with_me: Vec<(i64, Rank)> = Vec::with_capacity(self.len());
-        let born = self.bear(world, Birth { operation: "split_by", words }, bytes, |rank, theirs| {
-            let &[_, their_colour, their_key, offset, ..] = theirs;
-            let has_block = offset != 0;
-            with_me.extend((their_colour == words[0] && has_block).then_some((their_key as i64, rank)));
-            offset
-        })?;
+        let created =
+            self.create(world, Creation { operation: "split_by", words }, bytes, |rank, theirs| {
+                let &[_, their_colour, their_key, offset, ..] = theirs;
+                let has_block = offset != 0;
+                with_me.extend((their_colour == words[0] && has_block).then_some((their_key as i64, rank)));
+                offset
+            })?;
         with_me.sort_unstable();
         let ranks: Vec<Rank> = with_me.into_iter().map(|(_, rank)| rank).collect();
-        Ok(self.adopt(world, born, &ranks))
+        Ok(self.adopt(world, created, &ranks))
     }
 
     /// The team of the first `n` members, in place of this one, which is not used any more. The members that
@@ -199,7 +200,7 @@ impl TeamCore {
     #[track_caller]
     fn is_childless(self: &Arc<Self>, world: &Teams, n: usize) -> Result<bool> {
         if self.children().len() > 0 {
-            self.reclaim_children(world, Birth { operation: "shrink", words: [n as u64, 0] })?;
+            self.reclaim_children(world, Creation { operation: "shrink", words: [n as u64, 0] })?;
         }
         Ok(self.children().len() == 0)
     }
@@ -213,10 +214,10 @@ impl TeamCore {
         let size =
             bytes.max(1).checked_next_multiple_of(SPACE_ALIGN_BYTES).filter(|&b| b <= isize::MAX as usize);
         let size = size.unwrap_or(isize::MAX as usize / SPACE_ALIGN_BYTES * SPACE_ALIGN_BYTES);
-        let call = Birth { operation: "space", words: [bytes as u64, 0] };
-        let born = self.bear_alike(world, call, Some(size))?;
-        let bases = world.checked_blocks(self.members.iter().zip(born.told.iter().copied()), size);
-        let tie = self.tie(&born);
+        let call = Creation { operation: "space", words: [bytes as u64, 0] };
+        let created = self.create_alike(world, call, Some(size))?;
+        let bases = world.checked_blocks(self.members.iter().zip(created.told.iter().copied()), size);
+        let tie = self.tie(&created);
         let region = SymmetricRegion::space(Arc::clone(self), bases, size, tie);
         Ok(region)
     }
@@ -235,7 +236,7 @@ impl TeamCore {
     ) -> Result<Vec<[u64; 2]>> {
         let mut exchanges = self.exchanging(world);
         *exchanges += 1;
-        let code = Birth { operation, words }.code();
+        let code = Creation { operation, words }.code();
         let mut record: AgreementRecord = [0; AGREEMENT_WORDS];
         record[..4].copy_from_slice(&[code, words[0], words[1], common]);
         let (mut other, mut told) = (None, Vec::with_capacity(self.len()));
@@ -258,31 +259,36 @@ impl TeamCore {
 
     /// Makes the new team from these ranks of this one; `None` if this PE is not in it.
     #[track_caller]
-    fn adopt(self: &Arc<Self>, world: &Teams, mut born: Born<u64>, ranks: &[Rank]) -> Option<Team> {
+    fn adopt(self: &Arc<Self>, world: &Teams, mut created: Created<u64>, ranks: &[Rank]) -> Option<Team> {
         let me = ranks.iter().position(|&rank| rank == self.my_rank())?;
-        let offsets = std::mem::take(&mut born.told);
+        let offsets = std::mem::take(&mut created.told);
         let told = ranks.iter().map(|&rank| (self.pe(rank), offsets[rank]));
-        let bases = world.checked_blocks(told, born.block.map_or(0, |(_, bytes)| bytes));
+        let bases = world.checked_blocks(told, created.block.map_or(0, |(_, bytes)| bytes));
         drop(offsets);
         let pes: Vec<Pe> = ranks.iter().map(|&rank| self.pe(rank)).collect();
-        let tie = Some(Arc::new(self.tie(&born)));
+        let tie = Some(Arc::new(self.tie(&created)));
         let core = TeamCore::new(Members::of(&pes), me, bases, tie, self.memory);
         let core = core.mapped(&world.memory);
         Some(Arc::new(core.placed(world)))
     }
 
-    /// As [`bear`](TeamCore::bear), of calls for which all members must give the same two words; it keeps
+    /// As [`create`](TeamCore::create), of calls for which all members must give the same two words; it keeps
     /// where the members' blocks lie.
     #[track_caller]
-    fn bear_alike(self: &Arc<Self>, world: &Teams, call: Birth, bytes: Option<usize>) -> Result<Born<u64>> {
+    fn create_alike(
+        self: &Arc<Self>,
+        world: &Teams,
+        call: Creation,
+        bytes: Option<usize>,
+    ) -> Result<Created<u64>> {
         let mut other = None;
-        let born = self.bear(world, call, bytes, |rank, theirs| {
+        let created = self.create(world, call, bytes, |rank, theirs| {
             other = other.or((theirs[1..3] != call.words).then_some(rank));
             theirs[3]
         })?;
-        let Some(rank) = other else { return Ok(born) };
+        let Some(rank) = other else { return Ok(created) };
         // The child is known to all, and dropped by all at once.
-        drop(born.block.map(|_| self.tie(&born)));
+        drop(created.block.map(|_| self.tie(&created)));
         let (me, pe, operation) = (world.my_pe(), self.pe(rank), call.operation);
         let reason =
             format!("PE {pe} calls it with other arguments than PE {me}. All members must give the same");

@@ -10,7 +10,7 @@ use crate::base::error::{ErrorKind, Result};
 use crate::base::label::{Labelled, ranges};
 use crate::base::locked::{locked, try_locked};
 use crate::coll::agreement_record::{
-    AGREEMENT_DROPPED_WORDS, AGREEMENT_WORDS, AgreementRecord, Birth, Dropped, describe, dropped_of,
+    AGREEMENT_DROPPED_WORDS, AGREEMENT_WORDS, AgreementRecord, Creation, Dropped, describe, dropped_of,
     intersect,
 };
 use crate::coll::block;
@@ -249,9 +249,9 @@ impl TeamCore {
     }
 
     /// Keeps the place of the team or space that was made from this team.
-    pub fn tie<T>(self: &Arc<Self>, born: &Born<T>) -> Tie {
-        let block = born.block.expect("who is in it has a block");
-        Tie::new(Arc::clone(self), born.number, block)
+    pub fn tie<T>(self: &Arc<Self>, created: &Created<T>) -> Tie {
+        let block = created.block.expect("who is in it has a block");
+        Tie::new(Arc::clone(self), created.number, block)
     }
 
     pub fn children(&self) -> MutexGuard<'_, Children> {
@@ -401,10 +401,10 @@ impl TeamCore {
     ///
     /// # Errors
     /// If a member makes another call.
-    pub fn reclaim_children(self: &Arc<Self>, world: &Teams, call: Birth) -> Result<()> {
+    pub fn reclaim_children(self: &Arc<Self>, world: &Teams, call: Creation) -> Result<()> {
         let mut exchanges = self.exchanging(world);
         *exchanges += 1;
-        let record = self.record_of_birth(call, 0);
+        let record = self.record_of_creation(call, 0);
         let dropped_by_all = self.exchange_call(world, *exchanges, &record)?;
         self.children().reclaim(world, &dropped_by_all);
         Ok(())
@@ -412,7 +412,7 @@ impl TeamCore {
 
     /// The record of a call that makes teams or a space, with the teams and spaces made from this team that
     /// this PE has dropped.
-    fn record_of_birth(&self, call: Birth, offset: u64) -> AgreementRecord {
+    fn record_of_creation(&self, call: Creation, offset: u64) -> AgreementRecord {
         let mut record: AgreementRecord = [call.code(), call.words[0], call.words[1], offset, 0, 0, 0, 0];
         record[4..].copy_from_slice(&self.children().dropped());
         record
@@ -421,13 +421,13 @@ impl TeamCore {
     /// The exchange of all members that makes teams or a space from this team: whether they make the same
     /// call, two words each, and a block of `bytes` bytes of their pools, if they need one. The memory of
     /// teams and spaces that all have dropped is given back. `keep` returns what is needed of a record.
-    pub fn bear<T>(
+    pub fn create<T>(
         self: &Arc<Self>,
         world: &Teams,
-        call: Birth,
+        call: Creation,
         bytes: Option<usize>,
         mut keep: impl FnMut(Rank, &AgreementRecord) -> T,
-    ) -> Result<Born<T>> {
+    ) -> Result<Created<T>> {
         let mut exchanges = self.exchanging(world);
         *exchanges += 1;
         let (me, operation) = (world.my_pe(), call.operation);
@@ -437,7 +437,7 @@ impl TeamCore {
             Some(None) => NO_ROOM,
             Some(Some(offset)) => offset as u64,
         };
-        let own = self.record_of_birth(call, offset);
+        let own = self.record_of_creation(call, offset);
         let (mut other, mut without_room, mut dropped_by_all) = (None, None, dropped_of(&own));
         let mut told = Vec::with_capacity(self.len());
         self.exchange(world, *exchanges, &own, &mut |rank, theirs| {
@@ -462,12 +462,12 @@ impl TeamCore {
             return Err(error);
         }
         let number = self.children().add(block.is_some());
-        Ok(Born { number, told, block })
+        Ok(Created { number, told, block })
     }
 }
 
 /// The result of the exchange that makes a team or space.
-pub struct Born<T> {
+pub struct Created<T> {
     pub number: u64,
     /// The part of each member's record that is kept, by rank.
     pub told: Vec<T>,
