@@ -273,6 +273,7 @@ impl Core {
             self.n_pes(),
             self.cores(),
         );
+        self.runtime.two_sided.messaging.teams.agree_on_costs();
         if settings.service {
             self.spawn_service();
         }

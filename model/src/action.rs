@@ -9,6 +9,9 @@ use pelago_schedule::shape::{Operation, Shape};
 use pelago_schedule::table::Algorithm;
 use std::sync::Arc;
 
+/// The bytes of a signal that announces a place: the place, and how many bytes it has.
+const ANNOUNCEMENT_BYTES: u64 = 16;
+
 /// One action of a rank. Ranks are those of the whole job.
 #[derive(Clone, Debug)]
 pub enum Action {
@@ -83,7 +86,11 @@ impl Action {
                 Action::Put { to: world(to), bytes: bytes as u64, signal: signal.map(|slot| slot as u32) }
             }
             Step::Get { of, bytes, .. } => Action::Get { of: world(of), bytes: bytes as u64 },
-            Step::Signal { to, slot, .. } => Action::signal(world(to), slot as u32),
+            Step::Signal { to, slot, announces: None } => Action::signal(world(to), slot as u32),
+            // The place and its size are data.
+            Step::Signal { to, slot, announces: Some(_) } => {
+                Action::Put { to: world(to), bytes: ANNOUNCEMENT_BYTES, signal: Some(slot as u32) }
+            }
             Step::Wait { slot, .. } => Action::Wait { slot: slot as u32 },
             Step::Complete => Action::Complete,
             Step::Copy { bytes, .. } => Action::Copy { bytes: bytes as u64 },

@@ -59,6 +59,8 @@ impl Machine {
             memory_byte: byte(node.memory_bytes_per_second),
             copy_byte: byte(self.compute.copy_bytes_per_second),
             reduce_byte: byte(self.compute.reduce_bytes_per_second),
+            ranks_per_core: 1,
+            switch: 0.0,
         })
     }
 }

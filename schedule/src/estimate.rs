@@ -10,11 +10,13 @@
 //! has many steps a few ranks are walked, and those from which they get their first message; every other rank
 //! counts as being as far as the one that waits for it, which is so in rings and exchanges.
 
+mod levels;
 mod walk;
+
+pub use levels::Levels;
 
 use crate::candidates::Candidate;
 use crate::schedule::{MAILBOX_BYTES, Rank, Step};
-use crate::select::Choice;
 use crate::shape::Shape;
 use walk::{Ranks, Walk};
 
@@ -25,6 +27,8 @@ const NODES: usize = 2;
 const RANKS_OF_NODE: usize = 8;
 /// The most ranks that are walked because others get their first message from them.
 const BEFORE_MAX: usize = 16;
+/// The most ranks of quick estimates ([`Costs::estimate_ns`]).
+pub const RANKS_MAX: usize = 64;
 
 /// The costs of messages and work, in nanoseconds and nanoseconds of a byte.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,6 +67,10 @@ pub struct Costs {
     pub copy_byte: f64,
     /// Of combining elements, for each byte of the result.
     pub reduce_byte: f64,
+    /// The number of ranks that share a core. They follow each other in the order of their nodes.
+    pub ranks_per_core: usize,
+    /// Of a core, until another one of its ranks goes on.
+    pub switch: f64,
 }
 
 impl Default for Costs {
@@ -86,11 +94,35 @@ impl Default for Costs {
             memory_byte: 0.0,
             copy_byte: 0.1,
             reduce_byte: 0.15,
+            ranks_per_core: 1,
+            switch: 1000.0,
         }
     }
 }
 
 impl Costs {
+    /// TCP between nodes of one machine: network namespaces, or simulated nodes. Measured by `pelago tune
+    /// measure` (the machine file `tcp-veth`).
+    pub fn tcp_of_one_machine() -> Costs {
+        Costs {
+            latency: 235.0,
+            send_overhead: 793.0,
+            send_rest: 2677.0,
+            receive_overhead: 2208.0,
+            wait_overhead: 1179.0,
+            byte: 0.11,
+            link_byte: 0.11,
+            processor_moves_data: true,
+            node_latency: 168.0,
+            node_overhead: 6.0,
+            node_byte: 0.174,
+            memory_byte: 0.02,
+            copy_byte: 0.02,
+            reduce_byte: 0.025,
+            ..Costs::default()
+        }
+    }
+
     /// The time that the operation takes all ranks by this candidate, in nanoseconds.
     pub fn estimate(&self, candidate: &Candidate, shape: &Shape) -> f64 {
         let of = |rank| candidate.schedule(&Shape { rank, ..shape.clone() }, MAILBOX_BYTES).steps;
@@ -105,6 +137,32 @@ impl Costs {
         Walk::new(self, shape, ranks).time(of)
     }
 
+    /// The time that an operation takes all ranks by a candidate, in whole nanoseconds. `None` for more ranks
+    /// than [`RANKS_MAX`]. If all ranks are on one node, their messages count as if each had its own, because
+    /// schedules between them go through a provider as well.
+    pub fn estimate_ns(&self, candidate: &Candidate, shape: &Shape) -> Option<u64> {
+        if shape.n > RANKS_MAX {
+            return None;
+        }
+        let nodes = match shape.nodes.is_empty() {
+            true => (0..shape.n as u32).collect(),
+            false => shape.nodes.clone(),
+        };
+        let shape = Shape { nodes, ..shape.clone() };
+        Some(self.estimate(candidate, &shape).ceil() as u64)
+    }
+
+    /// The same of an operation in two levels.
+    pub fn levels_ns(&self, levels: &Levels) -> Option<u64> {
+        let n = levels.groups.ranks_len();
+        if n > RANKS_MAX {
+            return None;
+        }
+        let shape = Shape { nodes: levels.groups.clone().into(), n, ..levels.between.1.clone() };
+        let time = Walk::new(self, &shape, Ranks::all(&shape)).time(|rank| levels.steps(rank));
+        Some(time.ceil() as u64)
+    }
+
     /// The candidates by their estimated time, the shortest first; of equal ones the order stays.
     pub fn ranking(&self, candidates: Vec<Candidate>, shape: &Shape) -> Vec<(Candidate, f64)> {
         let estimated = candidates.into_iter().map(|candidate| (candidate, self.estimate(&candidate, shape)));
@@ -112,33 +170,6 @@ impl Costs {
         ranking.sort_by(|a, b| a.1.total_cmp(&b.1));
         ranking
     }
-
-    /// Orders the list of [`Preferences::candidates`](crate::select::Preferences::candidates) by the
-    /// estimate: the choice stays first, and those that may replace it follow, the quickest first. The order
-    /// is the same at all members that have the same costs.
-    pub fn order(&self, choices: &mut [Choice], shape: &Shape) {
-        if let Some((_, others)) = choices.split_first_mut() {
-            others.sort_by_cached_key(|choice| self.estimate(&Candidate::from(*choice), shape).ceil() as u64);
-        }
-    }
-}
-
-/// The most ranks for which [`estimate_ns`] has an estimate.
-pub const RANKS_MAX: usize = 64;
-
-/// The time that an operation takes all ranks by a candidate on a network of average speed, in nanoseconds,
-/// where no costs are known. `None` for more ranks than [`RANKS_MAX`]. If all ranks are on one node, their
-/// messages count as if each had its own, because schedules between them go through a provider as well.
-pub fn estimate_ns(candidate: &Candidate, shape: &Shape) -> Option<u64> {
-    if shape.n > RANKS_MAX {
-        return None;
-    }
-    let nodes = match shape.nodes.is_empty() {
-        true => (0..shape.n as u32).collect(),
-        false => shape.nodes.clone(),
-    };
-    let shape = Shape { nodes, ..shape.clone() };
-    Some(Costs::default().estimate(candidate, &shape).ceil() as u64)
 }
 
 /// The ranks of a large operation that are walked: some of the first node and of one in the middle, the root,
@@ -174,7 +205,6 @@ fn walked(shape: &Shape, of: &impl Fn(Rank) -> Vec<Step>) -> Vec<Rank> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::select::Preferences;
     use crate::shape::Operation;
 
     fn candidate(operation: Operation, name: &str) -> Candidate {
@@ -238,6 +268,46 @@ mod tests {
         );
     }
 
+    /// Two nodes of two ranks.
+    fn two_by_two(operation: Operation, bytes: usize) -> Shape {
+        Shape { nodes: vec![0, 0, 1, 1].into(), ..spread(operation, 4, bytes) }
+    }
+
+    #[test]
+    fn ranks_that_share_a_core_take_turns() {
+        let linear = candidate(Operation::AllToAll, "linear");
+        let shape = two_by_two(Operation::AllToAll, 8);
+        let one = Costs { latency: 0.0, node_latency: 0.0, node_overhead: 200.0, ..plain() };
+        let time = |ranks_per_core, switch| Costs { ranks_per_core, switch, ..one }.estimate(&linear, &shape);
+        agree("three messages each", time(1, 0.0), 3.0 * 200.0);
+        agree("those of two ranks, one after the other", time(2, 0.0), 6.0 * 200.0);
+        agree("all on one core", time(4, 0.0), 12.0 * 200.0);
+        assert!(time(2, 100.0) >= time(2, 0.0) + 100.0, "the second rank goes on once at least");
+    }
+
+    #[test]
+    fn two_levels_are_a_way_to_the_leader_one_between_leaders_and_one_back() {
+        let near = plain().node_latency + plain().node_overhead;
+        let shape = two_by_two(Operation::AllReduce, 8);
+        let between = candidate(Operation::AllReduce, "recursive_doubling");
+        let leaders = Shape { nodes: (0..2).collect(), ..Shape::new(Operation::AllReduce, 0, 2, 1, 8) };
+        let far = plain().estimate(&between, &leaders);
+        let time = |to_leaders, to_members, leaders| {
+            let (groups, between) = (shape.groups(), (between, leaders));
+            let levels = Levels { groups, between, leaders: 1, to_leaders, to_members };
+            plain().levels_ns(&levels).unwrap() as f64
+        };
+        agree("all three", time(Some(8), Some(8), leaders.clone()), far + 2.0 * near);
+        agree("without the way to the leader", time(None, Some(8), leaders.clone()), far + near);
+        agree("between the leaders alone", time(None, None, leaders.clone()), far);
+        let (groups, between) = (shape.groups(), (between, leaders));
+        let parts = Levels { groups, between, leaders: 2, to_leaders: Some(16), to_members: None };
+        let ranks = [0, 1].map(|rank| parts.steps(rank).len());
+        assert_eq!(ranks[0], ranks[1], "both ranks of a node lead");
+        let many = spread(Operation::AllReduce, RANKS_MAX + 1, 8).groups();
+        assert_eq!(plain().levels_ns(&Levels { groups: many, ..parts }), None);
+    }
+
     #[test]
     fn every_candidate_has_a_time_in_every_team() {
         for operation in Operation::ALL {
@@ -274,16 +344,13 @@ mod tests {
     }
 
     #[test]
-    fn the_choice_stays_first_and_the_quickest_follow() {
+    fn the_quickest_come_first() {
         let shape = spread(Operation::Broadcast, 64, 1 << 20);
-        let mut choices = Preferences::default().candidates(&shape, None);
-        let first = Candidate::from(choices[0]);
-        Costs::default().order(&mut choices, &shape);
-        assert_eq!(Candidate::from(choices[0]), first);
-        let time = |choice: &Choice| Costs::default().estimate(&Candidate::from(*choice), &shape);
-        assert!(choices[1..].is_sorted_by(|a, b| time(a) <= time(b)), "{choices:?}");
         let all = Candidate::all(Operation::Broadcast).filter(|one| one.can_do(&shape)).collect();
-        assert!(Costs::default().ranking(all, &shape).is_sorted_by(|a, b| a.1 <= b.1));
-        assert_eq!(estimate_ns(&first, &spread(Operation::Broadcast, 65, 8)), None);
+        let ranking = Costs::default().ranking(all, &shape);
+        assert!(ranking.len() > 5 && ranking.is_sorted_by(|a, b| a.1 <= b.1), "{ranking:?}");
+        let first = ranking[0].0;
+        assert_eq!(Costs::default().estimate_ns(&first, &shape), Some(ranking[0].1.ceil() as u64));
+        assert_eq!(Costs::default().estimate_ns(&first, &spread(Operation::Broadcast, 65, 8)), None);
     }
 }

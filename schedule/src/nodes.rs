@@ -93,6 +93,12 @@ impl From<Vec<u32>> for Nodes {
     }
 }
 
+impl From<Arc<Groups>> for Nodes {
+    fn from(groups: Arc<Groups>) -> Nodes {
+        Nodes(Some(groups))
+    }
+}
+
 impl FromIterator<u32> for Nodes {
     fn from_iter<I: IntoIterator<Item = u32>>(numbers: I) -> Nodes {
         Vec::from_iter(numbers).into()

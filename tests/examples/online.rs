@@ -13,6 +13,7 @@
 //! ```
 
 use pelago::binding::init_with;
+use pelago::coll::online::Found;
 use pelago::coll::select::Laws;
 use pelago::coll::shape::Operation;
 use pelago::prelude::*;
@@ -116,7 +117,7 @@ impl Bench<'_> {
         let (trial_ns, later_ns) = (middle(&mut trials), middle(&mut later));
         let cost = (trial_ns / later_ns - 1.0) * TRIAL_CALLS as f64 / 100.0;
         let team = &teams[0];
-        let Some((forms, chosen)) = team.tuned(operation, bytes, cell.laws()) else {
+        let Some(Found { forms, guess, best: chosen }) = team.tuned(operation, bytes, cell.laws()) else {
             if is_first {
                 println!("{operation} {bytes}: no trial");
             }
@@ -139,8 +140,6 @@ impl Bench<'_> {
         let best = (0..forms.len()).min_by(|a, b| median(*a).total_cmp(&median(*b))).unwrap_or(0);
         let is_within = |form: usize| at(form, ROUNDS / 4) <= at(best, ROUNDS - 1 - ROUNDS / 4);
         let is_good = |form: usize| median(form) <= 1.1 * median(best) || is_within(form);
-        // The forms that are not the usual one come in the order of their estimates.
-        let guess = 1.min(forms.len() - 1);
         let judged = Judged { choice: is_good(chosen), guess: is_good(guess), cost };
         if is_first {
             println!(
@@ -160,6 +159,8 @@ impl Bench<'_> {
                 word(judged.guess),
                 forms.len()
             );
+            let all = forms.iter().enumerate().map(|(form, name)| format!("{name} {:.1}", median(form)));
+            println!("  {}", all.collect::<Vec<_>>().join(", "));
         }
         Some(judged)
     }

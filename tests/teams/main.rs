@@ -14,6 +14,7 @@ mod dice;
 mod distributed;
 mod events;
 mod lock;
+mod model;
 mod online;
 mod parts_of_exchanges;
 mod procedures;

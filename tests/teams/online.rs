@@ -4,6 +4,7 @@
 use crate::coll::run_cases;
 use crate::common;
 use pelago::Spmd;
+use pelago::coll::online::{Form, Found};
 use pelago::coll::select::Laws;
 use pelago::coll::shape::Operation;
 use pelago::prelude::*;
@@ -89,7 +90,7 @@ fn results_are_right_while_forms_are_tried(world: &World) {
 }
 
 /// A sum of each member's value, until the trial is over; then the number of the best form.
-fn tune(world: &World, count: usize) -> Option<(Vec<String>, usize)> {
+fn tune(world: &World, count: usize) -> Option<Found> {
     let (team, me, n) = (world.team(), world.my_pe() as u64, world.n_pes() as u64);
     let (target, source) = (world.alloc::<u64>(count).unwrap(), world.alloc::<u64>(count).unwrap());
     for call in 0..CALLS as u64 {
@@ -107,15 +108,16 @@ fn tune(world: &World, count: usize) -> Option<(Vec<String>, usize)> {
 
 fn all_members_find_the_same(world: &World) {
     for count in [1, 1000] {
-        let Some((forms, best)) = tune(world, count) else {
+        let Some(Found { forms, guess, best }) = tune(world, count) else {
             // PEs that map each other have direct forms; by schedules, small operations follow
             // PELAGO_SYNC_MEMORY.
             let is_one_node = world.team().split_node().unwrap().n_pes() == world.n_pes();
             assert!((count == 1 || is_one_node) && !world.is_simulated());
             continue;
         };
-        assert!(best < forms.len() && forms[0] == "as usual");
-        let text = format!("{best} of {}", forms.join("; "));
+        assert!(best < forms.len() && guess < forms.len() && forms[0] == Form::Usual);
+        let names: Vec<_> = forms.iter().map(ToString::to_string).collect();
+        let text = format!("{guess} and {best} of {}", names.join("; "));
         let (mine, all) = (world.alloc::<u8>(200).unwrap(), world.alloc::<u8>(200 * world.n_pes()).unwrap());
         let mut bytes = text.into_bytes();
         bytes.resize(200, b' ');
@@ -139,7 +141,7 @@ fn tried(settings: &[(&str, &str)], laws: Option<Laws>) -> Vec<Option<usize>> {
                 false => team.all_reduce(ReduceOp::Sum, &target, &source).unwrap(),
             }
         }
-        team.tuned(Operation::AllReduce, 8000, laws).map(|(forms, _)| forms.len())
+        team.tuned(Operation::AllReduce, 8000, laws).map(|found| found.forms.len())
     });
     counts.unwrap()
 }

@@ -1,6 +1,6 @@
 //! `pelago model`: collective operations on modelled machines.
 
-use super::process::{run, run_with};
+use super::process::run;
 use serde_json::Value;
 
 fn json(words: &[&str]) -> Vec<Value> {
@@ -80,53 +80,4 @@ fn mistakes_are_refused() {
     }
     let small = ["--machine", "slingshot-dragonfly", "--op", "barrier", "--pes", "9999999"];
     assert!(run_with(&small).stderr.contains("take at most 4194304 PEs"), "too few nodes");
-}
-
-/// The simulated network of the runtime, as a machine file: there a signal follows its data.
-const SIMULATED: &str = r#"
-name = "simulated"
-about = "the network of pelago sim"
-pes_per_node = 1
-cards_per_node = 1
-contention = "none"
-network = { latency_ns = 1000, hop_latency_ns = 0, send_overhead_ns = 100, send_rest_ns = 0, \
-receive_overhead_ns = 100, wait_overhead_ns = 20, gap_ns = 10, bytes_per_second = 10e9 }
-node = { latency_ns = 100, overhead_ns = 0, bytes_per_second = 20e9, memory_bytes_per_second = 1e16 }
-compute = { copy_bytes_per_second = 1e16, reduce_bytes_per_second = 1e16 }
-topology = { kind = "switch" }
-protocol = { eager_bytes = 4096, message_send_overhead_ns = 100, message_receive_overhead_ns = 100, \
-handshake_overhead_ns = 0, \
-progress = "alone", puts = "hardware", signals = "after data", data_moved_by = "card", \
-overhead_of = "processor", outstanding = 64, packet_bytes = 4096 }
-"#;
-
-/// The runtime over its simulated network takes the time of the model: real PEs run the same schedules there.
-/// Both times are virtual. In these operations every PE waits for others in each round, so that the next call
-/// does not begin before the last has ended, as it may in a broadcast.
-#[test]
-fn the_runtime_over_its_simulated_network_takes_the_time_of_the_model() {
-    let path = std::env::temp_dir().join(format!("pelago-simulated-{}.toml", std::process::id()));
-    std::fs::write(&path, SIMULATED.replace("\\\n", "")).unwrap();
-    let forms = [
-        ("PELAGO_COLL_FORM", "schedule"),
-        ("PELAGO_COLL", "all_reduce=recursive_doubling,all_to_all=pairwise"),
-    ];
-    for pes in ["2", "4", "8", "16"] {
-        for (name, operation, algorithm, bytes) in [
-            ("all-reduce", "all-reduce", "recursive_doubling", "8"),
-            ("all-to-all", "all-to-all", "pairwise", "8"),
-            ("all-to-all", "all-to-all", "pairwise", "4096"),
-        ] {
-            let perf = ["sim", "-n", pes, "perf", "--quick", "coll", "--operations", name, "--sizes", bytes];
-            let ended = run_with(&perf, &forms);
-            let record: Value = serde_json::from_str(ended.stdout.lines().last().unwrap()).unwrap();
-            let real = record["median"].as_f64().unwrap();
-            let machine = ["model", "run", "--json", "--machine", path.to_str().unwrap(), "--pes", pes];
-            let words = ["--op", operation, "--algorithm", algorithm, "--bytes", bytes];
-            let model = json(&[&machine[..], &words].concat())[0]["seconds"].as_f64().unwrap() * 1e9;
-            println!("{name} by {algorithm}, {pes} PEs, {bytes} B: {real:.1} ns, model {model:.1} ns");
-            assert!((real - model).abs() < 0.01 * real, "{name}, {pes} PEs, {bytes} B: {real}, {model}");
-        }
-    }
-    std::fs::remove_file(&path).unwrap();
 }

@@ -61,6 +61,8 @@ pub struct Running {
     requests: Vec<Request>,
     /// Teams whose synchronisation memory has something to do.
     restless: Vec<Arc<TeamCore>>,
+    /// Acknowledgements of the slots of pairs that are under way over a network without order, by their PEs.
+    acknowledging: Vec<(Pe, CompletionCounter)>,
 }
 
 impl Collectives {
@@ -273,6 +275,8 @@ struct Following {
     data: CompletionCounter,
     to: Rank,
     signal: Signal,
+    /// The data, if they are an announcement: kept until the put is complete.
+    _announcement: Option<Box<[u64; 2]>>,
 }
 
 /// An operation under way.
@@ -401,7 +405,7 @@ impl Teams {
             return false;
         }
         let Some(mut running) = try_locked(&self.collectives.running) else { return false };
-        let Running { requests, restless } = &mut *running;
+        let Running { requests, restless, acknowledging } = &mut *running;
         let own = self.pair_block.own(&self.memory, self.my_pe());
         let mut pairs = self.pairs();
         requests.retain_mut(|request| {
@@ -414,16 +418,42 @@ impl Teams {
             }
             !is_over
         });
-        if !pairs.is_at_rest() {
-            for (pe, word) in pairs.chores() {
-                self.collectives.moves.fetch_add(1, Ordering::Relaxed);
-                self.write_word_at_once(pe, self.pair_block.acknowledgement(self.my_pe()), word);
-            }
+        if pairs.due() > 0 {
+            self.acknowledge(&mut pairs, acknowledging);
         }
+        let due = pairs.due();
         drop(pairs);
         self.free_arrays(requests, restless);
-        self.active_operations.store((requests.len() + restless.len()) as u32, Ordering::Relaxed);
+        self.active_operations.store((requests.len() + restless.len() + due) as u32, Ordering::Relaxed);
         true
+    }
+
+    /// Tells other PEs which slots of theirs are free again. Over a network without order the next word for a
+    /// PE waits until the one before it has arrived, and nobody waits for that.
+    #[cold]
+    fn acknowledge(&self, pairs: &mut PairMemory, under_way: &mut Vec<(Pe, CompletionCounter)>) {
+        const OPERATION: &str = "collective";
+        under_way.retain(|(_, counter)| {
+            let is_done = counter.is_done();
+            if is_done {
+                self.completions.release(counter.clone());
+            }
+            !is_done
+        });
+        let offset_bytes = self.pair_block.acknowledgement(self.my_pe());
+        for (pe, word) in pairs.chores(|to| !under_way.iter().any(|(pe, _)| *pe == to)) {
+            self.collectives.moves.fetch_add(1, Ordering::Relaxed);
+            if self.routes.to(pe) != Route::Net || self.net_endpoint().signals(0) {
+                self.write_word(pe, offset_bytes, word, OPERATION);
+                continue;
+            }
+            let (target, bytes) =
+                (RemoteAddress { operation: OPERATION, pe, offset_bytes }, word.to_ne_bytes());
+            let counter = self.completions.open();
+            // SAFETY: the word lies in the region; so few bytes are taken before the call returns.
+            unsafe { self.net_endpoint().put(self, target, bytes.as_ptr(), bytes.len(), Some(&counter)) };
+            under_way.push((pe, counter));
+        }
     }
 
     /// Makes the progress that arrays of teams need.

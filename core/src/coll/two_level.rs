@@ -30,6 +30,7 @@ use crate::job::callback::{self, Callback};
 use pelago_fabric::copy;
 use std::sync::Arc;
 
+mod estimate;
 mod pairs;
 
 /// From here on the members of a node lead a part of an all-reduce each.

@@ -34,6 +34,8 @@ pub struct Affinity {
     /// The system's number of the thread that has joined. 0 if the PEs outnumber the cores, or if the system
     /// is to place them.
     pub thread: AtomicU64,
+    /// The PEs of the job that share a core of this machine; 0 if that was not found out.
+    pes_per_core: AtomicUsize,
     /// The core that this PE returns to, and 1; 0 if there is none.
     home: AtomicUsize,
     /// The time of the next permitted search, in nanoseconds since the world was joined, and the pause after
@@ -119,6 +121,7 @@ impl Affinity {
         let mut here: Vec<Pe> = (0..job.n_pes()).filter(is_here).collect();
         here.sort_by_key(|&pe| job.node(pe));
         let slot = here.iter().position(|&pe| pe == me).expect("a PE is on its own machine");
+        self.pes_per_core.store(here.len().div_ceil(job.cores()), Ordering::Relaxed);
         let are_too_many = here.len() > job.cores();
         let are_of_one_node = here.iter().all(|&pe| job.memory.is_mapped(pe));
         if !is_wanted || here.len() < 2 || are_too_many && are_of_one_node {
@@ -132,6 +135,11 @@ impl Affinity {
         };
         self.home.store(if are_too_many { core + 1 } else { 0 }, Ordering::Relaxed);
         move_to(core, &cpus);
+    }
+
+    /// The PEs of the job that share a core of this machine; 0 if that was not found out.
+    pub fn pes_per_core(&self) -> usize {
+        self.pes_per_core.load(Ordering::Relaxed)
     }
 
     /// The core that this PE returns to.

@@ -12,7 +12,7 @@ use super::plan::{Key, MessageCall, Plan, gets};
 use super::running::{MessageCollectives, Pending};
 use crate::base::locked::locked;
 use crate::coll::candidates::Candidate;
-use crate::coll::online::forms::{Alternates, free_candidates, is_order_free, of_all, ranked};
+use crate::coll::online::forms::{Alternates, Forms, all_ns, free_candidates, is_order_free, of_all, ranked};
 use crate::coll::online::trial::{NO_WORDS, Trial, Words};
 use crate::coll::online::{Class, Classes, Form, Online, Speaker};
 use crate::coll::reduction::{Combiner, ReduceOp};
@@ -99,22 +99,24 @@ impl MessageGroup {
         online: &Online,
         call: &MessageCall,
         combiner: Option<&Combiner>,
-    ) -> Vec<Form> {
+    ) -> Forms {
         let (preferences, laws) = (world.collectives.preferences(), combiner.map(Combiner::laws));
         let (shape, laws) = (call.shape(self, self.me), online.laws(laws));
         let mut candidates = free_candidates(preferences, &shape, laws);
-        let usual = candidates.first().copied();
+        let (usual, costs) = (candidates.first().copied(), online.costs());
         candidates.retain(|candidate| !gets(candidate.algorithm));
         // In two levels they combine in an order of their own.
         let has_levels = is_small(call, self) && world.collectives.prefers_direct();
         let others = match (has_levels, usual) {
             (true, _) if !is_order_free(laws) => Alternates::new(),
-            (true, _) => of_all(&candidates, &shape),
+            (true, _) => of_all(&costs, &candidates, &shape),
             // The usual one is in the list, unless it gets.
-            (false, Some(usual)) if gets(usual.algorithm) => of_all(&candidates, &shape),
-            (false, _) => of_all(candidates.get(1..).unwrap_or(&[]), &shape),
+            (false, Some(usual)) if gets(usual.algorithm) => of_all(&costs, &candidates, &shape),
+            (false, _) => of_all(&costs, candidates.get(1..).unwrap_or(&[]), &shape),
         };
-        ranked(others)
+        // Two levels over hand-over areas have no estimate.
+        let usual = usual.filter(|_| !has_levels);
+        ranked(usual.and_then(|usual| all_ns(&costs, &usual, &shape)), others)
     }
 
     /// The plan of a call by an algorithm that is not the usual one, made now if it was not kept. `None` if
@@ -169,7 +171,7 @@ impl MessageCollectives {
         let next = classes.next(&class, &speaker, || {
             let forms = group.forms(world, online, call, combiner);
             let groups = group.nodes.groups(group.len());
-            let known = world.known_online(online, ("messages", &groups), &class, &forms);
+            let known = world.known_online(online, ("messages", &groups), &class, &forms.forms);
             (forms, known)
         });
         let Some(trial) = next.trial else { return run(next.form) };

@@ -1,23 +1,16 @@
 //! The outcomes of the online tuner, for measurements and tests.
 
 use super::Team;
-use pelago_core::coll::online::Class;
+use pelago_core::coll::online::{Class, Found};
 use pelago_core::coll::select::Laws;
 use pelago_core::coll::shape::Operation;
 
 impl Team<'_> {
-    /// The forms that the online tuner (`PELAGO_COLL_ONLINE`) has tried for blocking calls with blocks of
-    /// this many bytes, the usual one first, and the number of the best. `None` if no such call was made, or
-    /// their trial is not over.
+    /// The outcome of the online tuner (`PELAGO_COLL_ONLINE`) for blocking calls with blocks of this many
+    /// bytes. `None` if no such call was made, or their trial is not over.
     #[doc(hidden)]
-    pub fn tuned(
-        &self,
-        operation: Operation,
-        bytes: usize,
-        laws: Option<Laws>,
-    ) -> Option<(Vec<String>, usize)> {
-        let (forms, best) = self.core.online_classes().outcome(&Class::of(operation, bytes, laws)?)?;
-        Some((forms.iter().map(ToString::to_string).collect(), best))
+    pub fn tuned(&self, operation: Operation, bytes: usize, laws: Option<Laws>) -> Option<Found> {
+        self.core.online_classes().outcome(&Class::of(operation, bytes, laws)?)
     }
 
     /// Lets such calls take the form of this number from now on, or the best one again: all members do it

@@ -10,6 +10,9 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::vec::IntoIter;
 
+/// The bytes of a signal that announces a place.
+const ANNOUNCEMENT_BYTES: usize = 16;
+
 /// The ranks that are walked.
 pub struct Ranks {
     /// Their numbers, in ascending order; empty: all.
@@ -69,12 +72,30 @@ struct State {
     waits: usize,
 }
 
+/// A core, on which ranks run one at a time.
+#[derive(Clone)]
+struct Core {
+    free_at: f64,
+    /// The place of the rank that ran last.
+    last: usize,
+}
+
 #[derive(Clone, Default)]
 struct Card {
     out: f64,
     /// Of messages of ranks that are walked, and of others: these are learned of late, out of their order.
     into: f64,
     into_of_others: f64,
+}
+
+/// The cores of ranks, of which `node` has the nodes. In the order of their nodes, `ranks_per_core` ranks
+/// share each core.
+fn cores(node: &[usize], ranks_per_core: usize) -> Vec<usize> {
+    let mut places: Vec<_> = (0..node.len()).collect();
+    places.sort_by_key(|place| node[*place]);
+    let mut core = vec![0; node.len()];
+    places.iter().enumerate().for_each(|(slot, place)| core[*place] = slot / ranks_per_core);
+    core
 }
 
 pub struct Walk<'a> {
@@ -86,6 +107,9 @@ pub struct Walk<'a> {
     node: Vec<usize>,
     cards: Vec<Card>,
     memories: Vec<f64>,
+    /// The core of each rank that is walked, and the cores.
+    core: Vec<usize>,
+    cores: Vec<Core>,
     arrived: HashMap<(usize, Slot), Message>,
     ready: BinaryHeap<Reverse<(u64, usize)>>,
 }
@@ -98,11 +122,13 @@ fn key(time: f64) -> u64 {
 impl<'a> Walk<'a> {
     pub fn new(costs: &'a Costs, shape: &'a Shape, ranks: Ranks) -> Walk<'a> {
         let groups = shape.groups();
-        let node = (0..ranks.count()).map(|place| groups.group(ranks.rank(place))).collect();
+        let node: Vec<_> = (0..ranks.count()).map(|place| groups.group(ranks.rank(place))).collect();
+        let core = cores(&node, if ranks.some.is_empty() { costs.ranks_per_core } else { 1 });
+        let cores = vec![Core { free_at: 0.0, last: usize::MAX }; node.len()];
         let cards = vec![Card::default(); groups.len() * costs.cards_per_node];
         let memories = vec![0.0; groups.len()];
         let (states, arrived, ready) = (Vec::new(), HashMap::new(), BinaryHeap::new());
-        Walk { costs, shape, ranks, states, node, cards, memories, arrived, ready }
+        Walk { costs, shape, ranks, states, node, cards, memories, core, cores, arrived, ready }
     }
 
     /// The time at which the last rank ends.
@@ -138,20 +164,32 @@ impl<'a> Walk<'a> {
         let costs = self.costs;
         match *step {
             Step::Put { to, bytes, signal, .. } => self.send(place, to, bytes, signal),
-            Step::Signal { to, slot, .. } => self.send(place, to, 0, Some(slot)),
+            Step::Signal { to, slot, announces } => {
+                let bytes = if announces.is_some() { ANNOUNCEMENT_BYTES } else { 0 };
+                self.send(place, to, bytes, Some(slot));
+            }
             Step::Get { of, bytes, .. } => self.get(place, of, bytes),
             Step::Wait { of, slot } => return self.wait(place, of, slot),
             Step::Complete => {
                 let state = &mut self.states[place];
                 state.clock = state.clock.max(state.complete);
             }
-            Step::Copy { bytes, .. } => self.states[place].clock += bytes as f64 * costs.copy_byte,
+            Step::Copy { bytes, .. } => self.work(place, bytes as f64 * costs.copy_byte),
             Step::CopyStrided { block, count, .. } => {
-                self.states[place].clock += (block * count) as f64 * costs.copy_byte;
+                self.work(place, (block * count) as f64 * costs.copy_byte);
             }
-            Step::Reduce { bytes, .. } => self.states[place].clock += bytes as f64 * costs.reduce_byte,
+            Step::Reduce { bytes, .. } => self.work(place, bytes as f64 * costs.reduce_byte),
         }
         true
+    }
+
+    /// The rank has its core for this time, as soon as the core is free.
+    fn work(&mut self, place: usize, time: f64) {
+        let core = &mut self.cores[self.core[place]];
+        let (before, clock) = (core.last, &mut self.states[place].clock);
+        let changes = before != place && before != usize::MAX;
+        *clock = clock.max(core.free_at) + if changes { self.costs.switch } else { 0.0 } + time;
+        *core = Core { free_at: *clock, last: place };
     }
 
     /// The card of a rank, on its node.
@@ -190,30 +228,28 @@ impl<'a> Walk<'a> {
 
     fn copy_within_node(&mut self, place: usize, bytes: f64) -> Message {
         let (costs, share) = (self.costs, self.ranks.share);
-        self.states[place].clock += costs.node_overhead;
+        self.work(place, costs.node_overhead);
         self.note(place, bytes);
         let (clock, memory) = (self.states[place].clock, &mut self.memories[self.node[place]]);
         *memory = memory.max(clock) + bytes * costs.memory_byte * share;
         let end = memory.max(clock + bytes * costs.node_byte);
-        self.states[place].clock = end;
+        self.work(place, end - clock);
         let tail = end + costs.node_latency;
         Message { head: tail, tail, bytes, is_far: false }
     }
 
     fn send_far(&mut self, place: usize, target: Option<(Rank, usize)>, bytes: f64) -> Message {
         let (costs, share) = (self.costs, self.ranks.share);
-        self.states[place].clock += costs.send_overhead;
+        self.work(place, costs.send_overhead);
         self.note(place, bytes);
         let clock = self.states[place].clock;
         let card = self.card(self.states[place].rank, self.node[place]);
         let start = self.cards[card].out.max(clock);
         let left = start + (costs.gap + bytes * costs.byte) * share;
         self.cards[card].out = left;
+        let moving = if costs.processor_moves_data { left - clock } else { 0.0 };
+        self.work(place, moving + costs.send_rest);
         let state = &mut self.states[place];
-        if costs.processor_moves_data {
-            state.clock = state.clock.max(left);
-        }
-        state.clock += costs.send_rest;
         state.complete = state.complete.max(left);
         let head = start + costs.latency;
         match target {
@@ -245,10 +281,10 @@ impl<'a> Walk<'a> {
             state.complete = state.complete.max(message.tail + costs.node_latency);
             return;
         }
-        self.states[place].clock += costs.send_overhead;
+        self.work(place, costs.send_overhead);
         self.note(place, bytes);
         let asked = self.states[place].clock + costs.gap + costs.latency + costs.receive_overhead;
-        self.states[place].clock += costs.send_rest;
+        self.work(place, costs.send_rest);
         let (theirs, mine) = (self.card(of, node), self.card(self.states[place].rank, self.node[place]));
         let start = self.cards[theirs].out.max(asked);
         self.cards[theirs].out = start + costs.gap + bytes * costs.byte;
@@ -273,11 +309,13 @@ impl<'a> Walk<'a> {
         let costs = self.costs;
         let state = &mut self.states[place];
         let own = if costs.processor_moves_data { message.bytes * costs.byte } else { 0.0 };
-        state.clock = match message.is_far {
-            true => (state.clock.max(message.head) + costs.receive_overhead + own).max(message.tail),
-            false => state.clock.max(message.tail),
-        };
-        state.clock += costs.wait_overhead;
+        if message.is_far {
+            state.clock = state.clock.max(message.head);
+            self.work(place, costs.receive_overhead + own);
+        }
+        let state = &mut self.states[place];
+        state.clock = state.clock.max(message.tail);
+        self.work(place, costs.wait_overhead);
     }
 
     fn wait(&mut self, place: usize, of: Rank, slot: Slot) -> bool {

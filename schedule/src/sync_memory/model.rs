@@ -94,6 +94,8 @@ struct Model {
     pes: Vec<Pe>,
     memories: Vec<Memory>,
     under_way: Vec<Write>,
+    /// Words of acknowledgements under way, at most one from a PE to another: from, to, and the word.
+    acknowledging: Vec<(usize, usize, u64)>,
     random: Random,
 }
 
@@ -152,7 +154,8 @@ impl Model {
             acknowledgements: vec![0; n],
         };
         let memories = (0..n).map(memory).collect();
-        Model { teams, operations, pes, memories, under_way: Vec::new(), random }
+        let (under_way, acknowledging) = (Vec::new(), Vec::new());
+        Model { teams, operations, pes, memories, under_way, acknowledging, random }
     }
 
     /// Delivers a signal: its data, and then its word.
@@ -161,6 +164,12 @@ impl Model {
         let memory = &mut self.memories[to];
         memory.data[mark.index] = identity;
         memory.words[mark.index] = word;
+    }
+
+    /// Delivers an acknowledgement.
+    fn tell(&mut self, number: usize) {
+        let (from, to, word) = self.acknowledging.swap_remove(number);
+        self.memories[to].acknowledgements[from] = word;
     }
 
     fn start(&mut self, pe: usize) -> bool {
@@ -199,10 +208,11 @@ impl Model {
             !is_over
         });
         self.pes[pe].running = running;
-        for (to, word) in self.pes[pe].memory.chores() {
-            has_moved = true;
-            self.memories[to].acknowledgements[pe] = word;
-        }
+        let under_way = &self.acknowledging;
+        let may_tell = |to| !under_way.iter().any(|(from, other, _)| (*from, *other) == (pe, to));
+        let words = self.pes[pe].memory.chores(may_tell);
+        has_moved |= !words.is_empty();
+        self.acknowledging.extend(words.into_iter().map(|(to, word)| (pe, to, word)));
         has_moved
     }
 
@@ -273,7 +283,7 @@ impl Model {
     fn run(&mut self) {
         let mut idle = 0;
         while !self.is_over() {
-            let (pe, choice) = (self.random.below(self.pes.len()), self.random.below(8));
+            let (pe, choice) = (self.random.below(self.pes.len()), self.random.below(9));
             let has_moved = match choice {
                 0 => self.start(pe),
                 1..=3 if !self.under_way.is_empty() => {
@@ -281,7 +291,12 @@ impl Model {
                     self.deliver(number);
                     true
                 }
-                _ => self.drive(pe, choice == 7),
+                4 if !self.acknowledging.is_empty() => {
+                    let number = self.random.below(self.acknowledging.len());
+                    self.tell(number);
+                    true
+                }
+                _ => self.drive(pe, choice == 8),
             };
             idle = if has_moved { 0 } else { idle + 1 };
             if idle > 50 * self.pes.len() && self.is_stuck() {
@@ -292,7 +307,10 @@ impl Model {
 
     /// Lets everything happen that can happen; whether that is nothing.
     fn is_stuck(&mut self) -> bool {
-        let mut has_moved = !self.under_way.is_empty();
+        let mut has_moved = !self.under_way.is_empty() || !self.acknowledging.is_empty();
+        while !self.acknowledging.is_empty() {
+            self.tell(0);
+        }
         while !self.under_way.is_empty() {
             self.deliver(0);
         }
@@ -302,7 +320,7 @@ impl Model {
                 has_moved |= self.drive(pe, false);
             }
         }
-        !has_moved && self.under_way.is_empty()
+        !has_moved && self.under_way.is_empty() && self.acknowledging.is_empty()
     }
 }
 

@@ -388,11 +388,16 @@ impl PairMemory {
         true
     }
 
-    /// The acknowledgements that are due now: PEs, and the words that tell them.
-    pub fn chores(&mut self) -> Vec<(usize, u64)> {
+    /// The acknowledgements that are due now: PEs, and the words that tell them. Those to other PEs than
+    /// `may_tell` allows stay due: a word must not overtake the one before it.
+    pub fn chores(&mut self, may_tell: impl Fn(usize) -> bool) -> Vec<(usize, u64)> {
         let (owed, slots) = (std::mem::take(&mut self.owed), self.slots);
         let mut chores = Vec::new();
         for to in owed {
+            if !may_tell(to) {
+                self.owed.push(to);
+                continue;
+            }
             let peer = self.peer(to);
             peer.is_owed = false;
             if peer.owes(slots) {
@@ -404,10 +409,10 @@ impl PairMemory {
         chores
     }
 
-    /// Whether no acknowledgement is due.
+    /// The number of PEs to which an acknowledgement is due.
     #[inline]
-    pub fn is_at_rest(&self) -> bool {
-        self.owed.is_empty()
+    pub fn due(&self) -> usize {
+        self.owed.len()
     }
 
     /// Takes a mailbox back whose data are not needed any more.

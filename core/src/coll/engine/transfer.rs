@@ -60,7 +60,7 @@ impl Request {
         // SAFETY: the range lies in the other's region; the source stays until the operation is over.
         unsafe { net.put(world, target, from, bytes, Some(&counter)) };
         if let Some(signal) = signal {
-            self.following.push(Following { data: counter, to, signal });
+            self.following.push(Following { data: counter, to, signal, _announcement: None });
             self.follow(world, held);
         }
         true
@@ -139,22 +139,18 @@ impl Request {
             self.write_signal(world, held, to, signal);
             return true;
         }
-        if world.net_endpoint().signals(size_of_val(&words)) {
-            // Both words follow each other.
-            let target = RemoteAddress { operation: self.operation, pe, offset_bytes: places[0] };
-            let source = (target, words.as_ptr().cast(), size_of_val(&words));
+        // Both words follow each other.
+        let target = RemoteAddress { operation: self.operation, pe, offset_bytes: places[0] };
+        let bytes = size_of_val(&words);
+        if world.net_endpoint().signals(bytes) {
             // SAFETY: the words lie in the other's block; so few bytes are taken before the call returns.
-            unsafe { self.put_marked(world, held, source, to, signal) };
+            unsafe { self.put_marked(world, held, (target, words.as_ptr().cast(), bytes), to, signal) };
             return true;
         }
-        let data = world.completions.open();
-        for (word, offset_bytes) in words.into_iter().zip(places) {
-            let (target, word) =
-                (RemoteAddress { operation: self.operation, pe, offset_bytes }, word.to_ne_bytes());
-            // SAFETY: the word lies in the other's block; so few bytes are taken before the call returns.
-            unsafe { world.net_endpoint().put(world, target, word.as_ptr(), word.len(), Some(&data)) };
-        }
-        self.following.push(Following { data, to, signal });
+        let (data, words) = (world.completions.open(), Box::new(words));
+        // SAFETY: the words lie in the other's block; the source stays until the put is complete.
+        unsafe { world.net_endpoint().put(world, target, words.as_ptr().cast(), bytes, Some(&data)) };
+        self.following.push(Following { data, to, signal, _announcement: Some(words) });
         self.follow(world, held);
         true
     }

@@ -42,7 +42,7 @@ impl TeamCore {
         let next = classes.next(&class, &ByEngine { world, team: self }, || {
             let forms = self.forms(world, online, call);
             let groups = self.nodes.groups(self.len());
-            let known = world.known_online(online, ("symmetric", &groups), &class, &forms);
+            let known = world.known_online(online, ("symmetric", &groups), &class, &forms.forms);
             (forms, known)
         });
         let Some(trial) = next.trial else { return self.perform_as(world, call, next.form) };

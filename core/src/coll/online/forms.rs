@@ -7,7 +7,7 @@ use super::trial::CANDIDATES_MAX;
 use super::{Form, Online};
 use crate::coll::call::Call;
 use crate::coll::candidates::Candidate;
-use crate::coll::estimate::estimate_ns;
+use crate::coll::estimate::Costs;
 use crate::coll::reduction::Combiner;
 use crate::coll::select::{Laws, Preferences, Reason};
 use crate::coll::shape::Shape;
@@ -20,13 +20,31 @@ const SLOWER_MAX: u64 = 4;
 /// Forms with their estimates in nanoseconds, where there are any.
 pub type Alternates = Vec<(Form, Option<u64>)>;
 
-/// The usual form, and the most promising others.
-pub fn ranked(mut others: Alternates) -> Vec<Form> {
+/// The forms of a class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forms {
+    /// The usual one first, then the others by their estimates.
+    pub forms: Vec<Form>,
+    /// The number of the one with the lowest estimate.
+    pub guess: usize,
+}
+
+impl Forms {
+    /// No form but the usual one.
+    pub fn only_usual() -> Forms {
+        Forms { forms: vec![Form::Usual], guess: 0 }
+    }
+}
+
+/// The usual form, with its estimate in nanoseconds if there is one, and the most promising others.
+pub fn ranked(usual_ns: Option<u64>, mut others: Alternates) -> Forms {
     others.sort_by_key(|(_, ns)| ns.unwrap_or(u64::MAX));
     let best_ns = others.first().and_then(|(_, ns)| *ns).unwrap_or(u64::MAX);
     others.retain(|(_, ns)| ns.is_none_or(|ns| ns / SLOWER_MAX <= best_ns));
+    let is_other_better = usual_ns.is_some_and(|usual_ns| best_ns < usual_ns);
     let others = others.into_iter().map(|(form, _)| form).take(CANDIDATES_MAX - 1);
-    std::iter::once(Form::Usual).chain(others).collect()
+    let forms = std::iter::once(Form::Usual).chain(others).collect();
+    Forms { forms, guess: is_other_better.into() }
 }
 
 /// The algorithms that may take the place of the choice for a shape, the choice itself first; none if the
@@ -45,9 +63,13 @@ pub fn free_candidates(preferences: &Preferences, shape: &Shape, laws: Option<La
 }
 
 /// Schedules of all members by these algorithms.
-pub fn of_all(candidates: &[Candidate], shape: &Shape) -> Alternates {
-    let shape = Shape { in_place: false, ..shape.clone() };
-    candidates.iter().map(|candidate| (Form::All(*candidate), estimate_ns(candidate, &shape))).collect()
+pub fn of_all(costs: &Costs, candidates: &[Candidate], shape: &Shape) -> Alternates {
+    candidates.iter().map(|one| (Form::All(*one), all_ns(costs, one, shape))).collect()
+}
+
+/// The estimate of a schedule of all members.
+pub fn all_ns(costs: &Costs, candidate: &Candidate, shape: &Shape) -> Option<u64> {
+    costs.estimate_ns(candidate, &Shape { in_place: false, ..shape.clone() })
 }
 
 /// Whether every order of combination has the same result.
@@ -57,24 +79,26 @@ pub fn is_order_free(laws: Option<Laws>) -> bool {
 
 impl TeamCore {
     /// The forms of the class of a call of a team whose members do not all do it directly.
-    pub fn forms(&self, world: &Teams, online: &Online, call: &Call<'_>) -> Vec<Form> {
+    pub fn forms(&self, world: &Teams, online: &Online, call: &Call<'_>) -> Forms {
         let preferences = world.collectives.preferences();
         let (shape, laws) = (call.shape(self), online.laws(call.combiner.as_ref().map(Combiner::laws)));
-        let candidates = free_candidates(preferences, &shape, laws);
+        let (candidates, costs) = (free_candidates(preferences, &shape, laws), online.costs());
+        let Some((usual, others)) = candidates.split_first() else { return Forms::only_usual() };
         let Some(levels) = self.levels_of(world, call) else {
-            return ranked(of_all(candidates.get(1..).unwrap_or(&[]), &shape));
+            return ranked(all_ns(&costs, usual, &shape), of_all(&costs, others, &shape));
         };
-        if candidates.is_empty() {
-            return vec![Form::Usual];
-        }
+        let in_levels_ns = |by: Option<Candidate>| costs.levels_ns(&self.estimated_levels(world, call, by)?);
         // Two levels combine in an order of their own.
-        let mut others = if is_order_free(laws) { of_all(&candidates, &shape) } else { Alternates::new() };
+        let mut others = match is_order_free(laws) {
+            true => of_all(&costs, &candidates, &shape),
+            false => Alternates::new(),
+        };
         if let Some(leaders) = levels {
             let of_leaders = free_candidates(preferences, &leaders, laws);
             let alternates = of_leaders.iter().skip(1);
-            others.extend(alternates.map(|one| (Form::Leaders(*one), estimate_ns(one, &leaders))));
+            others.extend(alternates.map(|one| (Form::Leaders(*one), in_levels_ns(Some(*one)))));
         }
-        ranked(others)
+        ranked(in_levels_ns(None), others)
     }
 }
 
@@ -107,17 +131,20 @@ mod tests {
     #[test]
     fn the_most_promising_are_taken_and_slow_ones_are_not() {
         let candidates = free_candidates(&Preferences::default(), &all_reduce(16), INTEGERS);
-        let forms = ranked(of_all(&candidates, &all_reduce(16)));
-        assert_eq!(forms[0], Form::Usual);
+        let Forms { forms, guess } = ranked(None, of_all(&Costs::default(), &candidates, &all_reduce(16)));
+        assert_eq!((forms[0], guess), (Form::Usual, 0));
         assert!((2..=CANDIDATES_MAX).contains(&forms.len()), "{forms:?}");
         let names: Vec<_> = forms.iter().map(ToString::to_string).collect();
         assert!(names.contains(&"rabenseifner".to_owned()), "{names:?}");
         let form = |number: usize| Form::All(candidates[number]);
-        let found = ranked(vec![(form(0), Some(900)), (form(1), Some(100)), (form(2), Some(399))]);
-        assert_eq!(found, [Form::Usual, form(1), form(2)]);
-        let found = ranked(vec![(form(0), None), (form(1), None)]);
-        assert_eq!(found, [Form::Usual, form(0), form(1)], "too many ranks for estimates");
-        assert_eq!(ranked(Alternates::new()), [Form::Usual]);
+        let others = || vec![(form(0), Some(900)), (form(1), Some(100)), (form(2), Some(399))];
+        let expected = |guess| Forms { forms: vec![Form::Usual, form(1), form(2)], guess };
+        assert_eq!(ranked(Some(101), others()), expected(1));
+        assert_eq!(ranked(Some(100), others()), expected(0), "the usual one, if no other is better");
+        assert_eq!(ranked(None, others()), expected(0), "nothing is known of the usual one");
+        let unknown = ranked(Some(1), vec![(form(0), None), (form(1), None)]);
+        assert_eq!(unknown.forms, [Form::Usual, form(0), form(1)], "too many ranks for estimates");
+        assert_eq!(ranked(None, Alternates::new()), Forms::only_usual());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! elements are combined, one pair of laws. All forms of a class have the same results, bit for bit: see
 //! [`Preferences::candidates`](super::select::Preferences::candidates).
 //!
+//! * [`costs`] are what estimates go by;
 //! * [`trial`] decides which form each call takes;
 //! * [`forms`] lists the forms of a class;
 //! * [`calls`] does the calls of teams;
@@ -16,14 +17,17 @@
 
 pub mod agreement;
 pub mod calls;
+pub mod costs;
 pub mod forms;
 pub mod kept;
 pub mod trial;
 
 use super::candidates::Candidate;
+use super::estimate::Costs;
 use super::select::Laws;
 use super::shape::Operation;
 use crate::base::locked::locked;
+use forms::Forms;
 use kept::Kept;
 use pelago_boot::{CollOnlineKind, KeepFolder, Settings, SyncMemoryKind};
 use pelago_fabric::sync::AtomicBool;
@@ -36,6 +40,8 @@ pub struct Online {
     /// Whether forms that combine in other orders are tried although the results may differ.
     any_order: bool,
     folder: KeepFolder,
+    /// The costs of messages that all PEs have agreed on.
+    costs: OnceLock<Costs>,
     /// The outcomes of earlier jobs and of this one, at PE 0.
     kept: OnceLock<Mutex<Kept>>,
     has_news: AtomicBool,
@@ -50,10 +56,16 @@ impl Online {
             Box::new(Online {
                 any_order: settings.coll_online == CollOnlineKind::AnyOrder,
                 folder: settings.coll_online_folder.clone(),
+                costs: OnceLock::new(),
                 kept: OnceLock::new(),
                 has_news: AtomicBool::new(false),
             })
         })
+    }
+
+    /// The costs by which forms are estimated.
+    pub fn costs(&self) -> Costs {
+        self.costs.get().copied().unwrap_or_default()
     }
 
     /// The laws by which forms count as equal.
@@ -119,10 +131,23 @@ pub struct Classes<A>(Mutex<Vec<Tried<A>>>);
 struct Tried<A> {
     class: Class,
     forms: Vec<Form>,
+    /// The form with the lowest estimate.
+    guess: usize,
     trial: Trial,
     asked: Option<A>,
     /// The form that calls take in place of the best one, for measurements.
     in_place: Option<usize>,
+}
+
+/// The outcome of a trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The forms that were tried, the usual one first.
+    pub forms: Vec<Form>,
+    /// The number of the one with the lowest estimate, which is known without a trial.
+    pub guess: usize,
+    /// The number of the best one.
+    pub best: usize,
 }
 
 /// The form of a call, and the number of its class if it is part of a trial.
@@ -145,13 +170,13 @@ impl<A> Classes<A> {
         &self,
         class: &Class,
         speaker: &S,
-        forms: impl FnOnce() -> (Vec<Form>, Option<usize>),
+        forms: impl FnOnce() -> (Forms, Option<usize>),
     ) -> Next {
         let mut classes = locked(&self.0);
         let number = classes.iter().position(|tried| tried.class == *class).unwrap_or_else(|| {
-            let (forms, known) = forms();
+            let (Forms { forms, guess }, known) = forms();
             let trial = Trial::new(forms.len(), known);
-            classes.push(Tried { class: *class, forms, trial, asked: None, in_place: None });
+            classes.push(Tried { class: *class, forms, guess, trial, asked: None, in_place: None });
             classes.len() - 1
         });
         let tried = &mut classes[number];
@@ -168,11 +193,12 @@ impl<A> Classes<A> {
         locked(&self.0)[number].trial.note(ns);
     }
 
-    /// The forms of a class, and which one was found to be the best; for measurements and tests.
-    pub fn outcome(&self, class: &Class) -> Option<(Vec<Form>, usize)> {
+    /// The outcome of the trial of a class, if it is over; for measurements and tests.
+    pub fn outcome(&self, class: &Class) -> Option<Found> {
         let classes = locked(&self.0);
         let tried = classes.iter().find(|tried| tried.class == *class)?;
-        Some((tried.forms.clone(), tried.trial.outcome()?))
+        let best = tried.trial.outcome()?;
+        Some(Found { forms: tried.forms.clone(), guess: tried.guess, best })
     }
 
     /// Lets the calls of a class whose trial is over take the form of this number from now on, or the best
