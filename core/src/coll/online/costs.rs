@@ -1,4 +1,4 @@
-//! The costs that estimates go by: those of messages on this network, and the number of PEs that share a core.
+//! The costs that estimates go by: of messages on this network, and the number of PEs that share a core.
 //!
 //! Invariant: all PEs have the same costs, because they agree on them when the job begins.
 
