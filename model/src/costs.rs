@@ -61,6 +61,7 @@ impl Machine {
             reduce_byte: byte(self.compute.reduce_bytes_per_second),
             ranks_per_core: 1,
             switch: 0.0,
+            poll: 0.0,
         })
     }
 }

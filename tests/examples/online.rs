@@ -1,22 +1,24 @@
 //! Checks the online tuner of collective operations: how good its choices are, and the cost of its trials.
 //!
-//! For each operation and size the program makes calls until the tuner has chosen, and then measures all
-//! forms that it had, in rounds that have a block of calls of each form. It prints a line for each cell: the
-//! form that was chosen and the best one, with medians of a call, whether the choice is within 10 % of the
-//! best or within its quartiles, the same of the form with the lowest estimate, and the cost of a trial in
-//! hundredths of 10,000 calls: how much longer the calls of the trial take than as many calls after it, the
-//! medians of several trials by teams of their own.
+//! For each operation and size the program makes calls until the tuner has chosen, and then measures the
+//! forms that it has tried and all others, in rounds that have a block of calls of each form. It prints for
+//! each cell the form that was chosen and the best one, with medians of a call, whether the choice is within
+//! 10 % of the best or within its quartiles, the same of the form with the lowest estimate, and the cost of a
+//! trial in hundredths of 10,000 calls: how much longer the calls of the trial take than as many calls after
+//! it, the medians of several trials by teams of their own. A second line has the medians of all forms.
 //!
 //! ```console
 //! $ cargo build --release -p pelago-cli -p pelago-tests --example online --bin pelago
 //! $ target/release/pelago run -n 4 --env PELAGO_ROUTE=net target/release/examples/online reduce 8,65536
 //! ```
 
-use pelago::binding::init_with;
-use pelago::coll::online::Found;
+use pelago::binding::{init_with, node_of};
+use pelago::coll::candidates::Candidate;
+use pelago::coll::online::{Form, Found};
 use pelago::coll::select::Laws;
-use pelago::coll::shape::Operation;
+use pelago::coll::shape::{Operation, Shape};
 use pelago::prelude::*;
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 const SETTINGS: [(&str, &str); 2] = [("PELAGO_COLL_ONLINE", "on"), ("PELAGO_COLL_ONLINE_FOLDER", "off")];
@@ -96,6 +98,22 @@ impl Bench<'_> {
         slowest
     }
 
+    /// The forms that the tuner has tried, and all others that a call may take.
+    fn all_forms(&self, Cell { operation, bytes }: Cell, tried: &[Form]) -> Vec<Form> {
+        let team = self.world.team();
+        let nodes: Vec<u32> = (0..team.n_pes()).map(|rank| node_of(self.world, rank)).collect();
+        let count = nodes.iter().collect::<BTreeSet<_>>().len();
+        let shape = Shape { nodes: nodes.into(), ..Shape::new(operation, 0, team.n_pes(), bytes / 8, 8) };
+        let leaders =
+            Shape { nodes: (0..count as u32).collect(), ..Shape::new(operation, 0, count, bytes / 8, 8) };
+        let has_leaders = tried.iter().any(|form| matches!(form, Form::Leaders(_)));
+        let of_all = Candidate::all(operation).filter(|one| one.can_do(&shape)).map(Form::All);
+        let of_leaders = Candidate::all(operation).filter(|one| has_leaders && one.can_do(&leaders));
+        let others: Vec<_> = of_all.chain(of_leaders.map(Form::Leaders)).collect();
+        let others = others.into_iter().filter(|form| !tried.contains(form));
+        tried.iter().copied().chain(others).collect()
+    }
+
     /// Measures a cell.
     fn cell(&self, cell: Cell) -> Option<Judged> {
         let Cell { operation, bytes } = cell;
@@ -123,10 +141,11 @@ impl Bench<'_> {
             }
             return None;
         };
-        let mut times = vec![Vec::new(); forms.len()];
+        let all = self.all_forms(cell, &forms);
+        let mut times = vec![Vec::new(); all.len()];
         for round in 0..=ROUNDS {
-            for (number, times) in times.iter_mut().enumerate() {
-                team.take_tuned(operation, bytes, cell.laws(), Some(number));
+            for (form, times) in all.iter().zip(&mut times) {
+                team.take_tuned(operation, bytes, cell.laws(), Some(*form));
                 let calls = (BLOCK_NS / (later_ns / TRIAL_CALLS as f64)).clamp(8.0, 400.0) as usize;
                 let calls = calls.next_multiple_of(n);
                 let ns = self.block_ns(team, cell, calls) / calls as f64;
@@ -137,17 +156,17 @@ impl Bench<'_> {
         times.iter_mut().for_each(|times| times.sort_by(f64::total_cmp));
         let at = |number: usize, place: usize| times[number][place] / 1000.0;
         let median = |number: usize| at(number, ROUNDS / 2);
-        let best = (0..forms.len()).min_by(|a, b| median(*a).total_cmp(&median(*b))).unwrap_or(0);
+        let best = (0..all.len()).min_by(|a, b| median(*a).total_cmp(&median(*b))).unwrap_or(0);
         let is_within = |form: usize| at(form, ROUNDS / 4) <= at(best, ROUNDS - 1 - ROUNDS / 4);
         let is_good = |form: usize| median(form) <= 1.1 * median(best) || is_within(form);
         let judged = Judged { choice: is_good(chosen), guess: is_good(guess), cost };
         if is_first {
             println!(
                 "{operation} {bytes}: {} {:.1} us; best {} {:.1} us ({:.1} to {:.1}); usual {:.1} us; \
-                 ratio {:.3} {}; first guess {} {:.3} {}; trial {cost:.2} %; {} forms",
+                 ratio {:.3} {}; first guess {} {:.3} {}; trial {cost:.2} %; {} forms of {}",
                 forms[chosen],
                 median(chosen),
-                forms[best],
+                all[best],
                 median(best),
                 at(best, ROUNDS / 4),
                 at(best, ROUNDS - 1 - ROUNDS / 4),
@@ -157,9 +176,10 @@ impl Bench<'_> {
                 forms[guess],
                 median(guess) / median(best),
                 word(judged.guess),
-                forms.len()
+                forms.len(),
+                all.len()
             );
-            let all = forms.iter().enumerate().map(|(form, name)| format!("{name} {:.1}", median(form)));
+            let all = all.iter().enumerate().map(|(form, name)| format!("{name} {:.1}", median(form)));
             println!("  {}", all.collect::<Vec<_>>().join(", "));
         }
         Some(judged)

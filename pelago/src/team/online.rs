@@ -1,7 +1,7 @@
 //! The outcomes of the online tuner, for measurements and tests.
 
 use super::Team;
-use pelago_core::coll::online::{Class, Found};
+use pelago_core::coll::online::{Class, Form, Found};
 use pelago_core::coll::select::Laws;
 use pelago_core::coll::shape::Operation;
 
@@ -13,12 +13,12 @@ impl Team<'_> {
         self.core.online_classes().outcome(&Class::of(operation, bytes, laws)?)
     }
 
-    /// Lets such calls take the form of this number from now on, or the best one again: all members do it
-    /// between the same calls, after the trial.
+    /// Lets such calls take this form from now on, or the best one again: all members do it between the same
+    /// calls, after the trial.
     #[doc(hidden)]
-    pub fn take_tuned(&self, operation: Operation, bytes: usize, laws: Option<Laws>, number: Option<usize>) {
+    pub fn take_tuned(&self, operation: Operation, bytes: usize, laws: Option<Laws>, form: Option<Form>) {
         if let Some(class) = Class::of(operation, bytes, laws) {
-            self.core.online_classes().take(&class, number);
+            self.core.online_classes().take(&class, form);
         }
     }
 }

@@ -24,8 +24,9 @@ pub struct Levels {
     pub to_members: Option<usize>,
 }
 
-/// The slots of the messages in a node, to which the rank of the sender is added.
-const TO_LEADERS: Slot = 1 << 24;
+/// The slots of the messages in a node, to which the rank of the sender is added. No schedule has so large
+/// ones.
+pub const TO_LEADERS: Slot = 1 << 24;
 const TO_MEMBERS: Slot = 2 << 24;
 
 impl Levels {

@@ -4,6 +4,7 @@
 //! order of their sends. A rank that waits goes on when the signal is known.
 
 use super::Costs;
+use super::levels::TO_LEADERS;
 use crate::schedule::{Rank, Slot, Step};
 use crate::shape::Shape;
 use std::cmp::Reverse;
@@ -209,7 +210,12 @@ impl<'a> Walk<'a> {
             false => self.send_far(place, target.map(|_| (to, node_of_target)), bytes as f64),
         };
         match (signal, target) {
-            (Some(slot), Some(target)) => self.deliver(target, slot, message),
+            (Some(slot), Some(target)) => {
+                let waits_for_core = self.core[target] == self.core[place] && slot < TO_LEADERS;
+                let poll = if waits_for_core && !message.is_far { self.costs.poll } else { 0.0 };
+                let (head, tail) = (message.head + poll, message.tail + poll);
+                self.deliver(target, slot, Message { head, tail, ..message });
+            }
             (None, _) => {
                 let back = if message.is_far { self.costs.latency } else { self.costs.node_latency };
                 let state = &mut self.states[place];

@@ -136,7 +136,7 @@ struct Tried<A> {
     trial: Trial,
     asked: Option<A>,
     /// The form that calls take in place of the best one, for measurements.
-    in_place: Option<usize>,
+    in_place: Option<Form>,
 }
 
 /// The outcome of a trial.
@@ -181,7 +181,7 @@ impl<A> Classes<A> {
         });
         let tried = &mut classes[number];
         if let Some(outcome) = tried.trial.outcome() {
-            return Next { form: tried.forms[tried.in_place.unwrap_or(outcome)], trial: None };
+            return Next { form: tried.in_place.unwrap_or(tried.forms[outcome]), trial: None };
         }
         tried.prepare(speaker);
         Next { form: tried.forms[tried.trial.turn().candidate], trial: Some(number) }
@@ -201,11 +201,11 @@ impl<A> Classes<A> {
         Some(Found { forms: tried.forms.clone(), guess: tried.guess, best })
     }
 
-    /// Lets the calls of a class whose trial is over take the form of this number from now on, or the best
-    /// one again, for measurements. All members do it between the same calls.
-    pub fn take(&self, class: &Class, number: Option<usize>) {
+    /// Lets the calls of a class whose trial is over take this form from now on, or the best one again, for
+    /// measurements. All members do it between the same calls.
+    pub fn take(&self, class: &Class, form: Option<Form>) {
         if let Some(tried) = locked(&self.0).iter_mut().find(|tried| tried.class == *class) {
-            tried.in_place = number.filter(|number| *number < tried.forms.len());
+            tried.in_place = form;
         }
     }
 }
