@@ -146,9 +146,9 @@ impl Costs {
         Walk::new(self, shape, ranks).time(of)
     }
 
-    /// The time that an operation takes all ranks by a candidate, in whole nanoseconds, the mean of several
-    /// roots. `None` for more ranks than [`RANKS_MAX`]. If all ranks are on one node, their messages count as if each had its own, because
-    /// schedules between them go through a provider as well.
+    /// The time that an operation takes all ranks by a candidate, in whole nanoseconds, as the mean of some
+    /// roots. `None` for more ranks than [`RANKS_MAX`]. If all ranks are on one node, their messages count as
+    /// if each had its own, because schedules between them go through a provider as well.
     pub fn estimate_ns(&self, candidate: &Candidate, shape: &Shape) -> Option<u64> {
         if shape.n > RANKS_MAX {
             return None;

@@ -11,7 +11,7 @@
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 32;
 /// The version of frames.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// The bit of `kind` for puts that are not acknowledged.
 const UNREPORTED: u8 = 0x80;
@@ -38,7 +38,9 @@ pub(super) enum Kind {
     /// The last frame of a process that leaves.
     Bye = 8,
     /// A put, and then an atomic without the old value. Its operands are the key and the offset of the
-    /// word, and the operand of the atomic.
+    /// word, the operand of the atomic, and a zero. So its data begin 64 bytes behind the start of the frame.
+    /// The kernel puts the start of a long frame at the start of a page, and copies half as fast to a place
+    /// that is up to 15 bytes behind that of the data in their pages. Arrays begin at multiples of 64 bytes.
     PutSignal = 9,
     /// Does nothing. Its acknowledgement says that all frames before it are executed.
     Flush = 10,
@@ -54,7 +56,7 @@ impl Kind {
     #[inline]
     pub(super) fn operand_bytes(self) -> usize {
         match self {
-            Kind::PutSignal => 3 * size_of::<u64>(),
+            Kind::PutSignal => 4 * size_of::<u64>(),
             Kind::Fetch | Kind::Update => 2 * size_of::<u64>(),
             _ => 0,
         }
@@ -152,6 +154,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn data_of_a_signalled_put_begin_where_arrays_may() {
+        assert_eq!(HEADER_BYTES + Kind::PutSignal.operand_bytes(), 64);
+    }
+
     proptest! {
         #[test]
         fn headers_are_read_as_they_were_written(
@@ -175,7 +182,7 @@ mod tests {
     #[test]
     fn other_kinds_and_versions_are_refused() {
         let header = Header::control(Kind::Ack, 0);
-        for (place, value) in [(0, 0), (0, 11), (0, UNREPORTED | Kind::Ack as u8), (1, 0), (1, 1), (1, 3)] {
+        for (place, value) in [(0, 0), (0, 11), (0, UNREPORTED | Kind::Ack as u8), (1, 0), (1, 2), (1, 4)] {
             let mut bytes = header.to_bytes();
             bytes[place] = value;
             assert!(Header::from_bytes(&bytes).is_err(), "byte {place} is {value}");

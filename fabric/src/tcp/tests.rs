@@ -473,7 +473,7 @@ fn a_signalled_put_that_is_half_received_is_dropped_with_its_target() {
     let half = vec![1; REGION_BYTES / 2];
     let code = Atomic { kind: AtomicKind::U64, op: AtomicOp::Add, operand: 1, compare: 0 }.code();
     let header_of_put = Header { code, ..header(Kind::PutSignal, REGION_BYTES as u32) };
-    let operands: Vec<u8> = [KEY, 0, 1].into_iter().flat_map(u64::to_ne_bytes).collect();
+    let operands: Vec<u8> = [KEY, 0, 1, 0].into_iter().flat_map(u64::to_ne_bytes).collect();
     member.write_all(&[&header_of_put.to_bytes()[..], &operands, &half].concat()).unwrap();
     let is_direct = |job: &Job| job.endpoints[0].domain.peer(1).receiver().direct().is_some();
     job.until("the first half", || is_direct(&job));
