@@ -109,6 +109,50 @@ pub unsafe fn transfer(target: *mut u8, source: *const u8, bytes: usize) {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
+    // SAFETY: the caller guarantees what both require.
+    unsafe {
+        match bytes < STRING_BYTES {
+            true => memcpy(target, source, bytes),
+            false => copy_long(target, source, bytes),
+        }
+    }
+}
+
+/// From this length on the C library may copy by the processor's string instruction (`rep movsb`).
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const STRING_BYTES: usize = 2048;
+/// A shorter piece, which it copies by vectors.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+const PIECE_BYTES: usize = 1920;
+
+/// Whether the string instruction is slow: the target is 1 to 15 bytes behind the source, modulo the size of
+/// a page. AMD's processors then take up to 28 times as long (docs/decisions/0003-opaque-copy.md).
+pub fn is_slow_distance(target: *const u8, source: *const u8) -> bool {
+    const PAGE: usize = 4096;
+    ((target as usize).wrapping_sub(source as usize).wrapping_sub(1) & (PAGE - 1)) < 15
+}
+
+/// Copies a long run of bytes: in pieces where the string instruction is slow.
+///
+/// # Safety
+/// As `copy`.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(never)]
+unsafe fn copy_long(target: *mut u8, source: *const u8, bytes: usize) {
+    let piece = if is_slow_distance(target, source) { PIECE_BYTES } else { bytes };
+    for start in (0..bytes).step_by(piece) {
+        // SAFETY: the piece lies in both ranges, which the caller guarantees.
+        unsafe { memcpy(target.add(start), source.add(start), piece.min(bytes - start)) };
+    }
+}
+
+/// Calls the C library's `memcpy`.
+///
+/// # Safety
+/// As `copy`.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+unsafe fn memcpy(target: *mut u8, source: *const u8, bytes: usize) {
     // The compiler aligns the stack in the prologue. It may move that behind this call, unless the call uses
     // the frame.
     let mut anchor = MaybeUninit::<usize>::uninit();
@@ -171,6 +215,25 @@ pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn long_runs_are_copied_at_every_distance() {
+        let source: Vec<u8> = (0..20_000_u32).map(|i| (i * 7 + i / 256) as u8).collect();
+        let mut target = vec![0_u8; 3 * 4096 + 20_000];
+        let start = target.as_ptr().align_offset(4096) + source.as_ptr() as usize % 4096;
+        for distance in [0, 1, 8, 15, 16, 4095] {
+            for bytes in [2047, 2048, 2049, 1920 * 3, 1920 * 3 + 1, 19_999] {
+                target.fill(0xFF);
+                let place = &mut target[start + distance..];
+                assert_eq!(is_slow_distance(place.as_ptr(), source.as_ptr()), (1..16).contains(&distance));
+                // SAFETY: both ranges lie in their vectors.
+                unsafe { copy(place.as_mut_ptr(), source.as_ptr(), bytes) };
+                assert_eq!(place[..bytes], source[..bytes], "{bytes} bytes at distance {distance}");
+                let others = target[..start + distance].iter().chain(&target[start + distance + bytes..]);
+                assert!(others.copied().all(|byte| byte == 0xFF), "{bytes} bytes at distance {distance}");
+            }
+        }
+    }
 
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[repr(C)]

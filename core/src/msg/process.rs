@@ -1,6 +1,11 @@
 //! Reads and writes of another process's memory, by one system call and one copy.
 
+use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicBool, Ordering};
+
+/// The pieces of a transfer through a buffer, in bytes, and the size of a page.
+const PIECE_BYTES: usize = 16 << 10;
+const PAGE_BYTES: usize = 4096;
 
 /// Lets the other processes of this job read this one's memory, where the system lets only the ancestors of a
 /// process do that (Yama's `ptrace_scope` 1): all descendants of the launcher may.
@@ -23,6 +28,16 @@ pub fn permit_reads() {
 /// # Safety
 /// `target` is valid for writes of that many bytes.
 pub unsafe fn read(pid: u32, address: u64, target: *mut u8, bytes: usize) -> bool {
+    if copy::is_slow_distance(target, address as *const u8) {
+        // SAFETY: the caller guarantees the local range; `at` is a piece of it.
+        return in_pieces(address, bytes, |address, at, buffer, piece| unsafe {
+            let is_read = transfer(pid, address, buffer, piece, libc::process_vm_readv);
+            if is_read {
+                copy::copy(target.add(at), buffer, piece);
+            }
+            is_read
+        });
+    }
     // SAFETY: the caller guarantees the local range, and the system checks the remote one.
     unsafe { transfer(pid, address, target, bytes, libc::process_vm_readv) }
 }
@@ -33,8 +48,28 @@ pub unsafe fn read(pid: u32, address: u64, target: *mut u8, bytes: usize) -> boo
 /// # Safety
 /// `source` is valid for reads of that many bytes.
 pub unsafe fn write(pid: u32, address: u64, source: *const u8, bytes: usize) -> bool {
+    if copy::is_slow_distance(address as *const u8, source) {
+        // SAFETY: the caller guarantees the local range; `at` is a piece of it.
+        return in_pieces(address, bytes, |address, at, buffer, piece| unsafe {
+            copy::copy(buffer, source.add(at), piece);
+            transfer(pid, address, buffer, piece, libc::process_vm_writev)
+        });
+    }
     // SAFETY: the caller guarantees the local range, and the system checks the remote one.
     unsafe { transfer(pid, address, source.cast_mut(), bytes, libc::process_vm_writev) }
+}
+
+/// Moves data through a buffer, where the system's call would copy slowly: it copies by the processor's
+/// string instruction. The buffer lies like the remote data in its pages, so that only this process copies at
+/// the slow distance, by vectors. `step` has the remote address of a piece, its place, the buffer and its
+/// length, and returns whether it was moved.
+fn in_pieces(address: u64, bytes: usize, mut step: impl FnMut(u64, usize, *mut u8, usize) -> bool) -> bool {
+    let mut room = vec![0_u8; PIECE_BYTES + PAGE_BYTES];
+    let offset = (address as usize).wrapping_sub(room.as_ptr() as usize) % PAGE_BYTES;
+    let buffer = &mut room[offset..];
+    (0..bytes)
+        .step_by(PIECE_BYTES)
+        .all(|at| step(address.wrapping_add(at as u64), at, buffer.as_mut_ptr(), PIECE_BYTES.min(bytes - at)))
 }
 
 /// The system's calls that move data between processes.
@@ -80,6 +115,21 @@ mod tests {
         // SAFETY: the target has as many bytes, and nothing else accesses it.
         let is_written = unsafe { write(pid, target.as_mut_ptr() as u64, source[1..].as_ptr(), 99_999) };
         assert!(is_written && target[..99_999] == source[1..]);
+        for distance in [8, 16] {
+            let mut target = vec![0; 120_000];
+            let start = (source.as_ptr() as usize).wrapping_sub(target.as_ptr() as usize) % 4096 + distance;
+            let place = target[start..].as_mut_ptr();
+            assert_eq!(copy::is_slow_distance(place, source.as_ptr()), distance == 8);
+            // SAFETY: the target has as many bytes from there on.
+            assert!(unsafe { read(pid, source.as_ptr() as u64, place, source.len()) });
+            assert!(target[start..][..source.len()] == source && target[start + source.len()..][0] == 0);
+            target.fill(0);
+            // SAFETY: the target has as many bytes from there on, and nothing else accesses it.
+            assert!(unsafe { write(pid, place as u64, source.as_ptr(), source.len()) });
+            assert!(
+                target[start..][..source.len()] == source && target[..start].iter().all(|byte| *byte == 0)
+            );
+        }
         // SAFETY: the target has more than 8 bytes.
         assert!(!unsafe { read(pid, 8, target.as_mut_ptr(), 8) }, "nothing is mapped at address 8");
         // SAFETY: the target has more than 8 bytes.
