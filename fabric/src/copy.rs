@@ -127,9 +127,9 @@ const PIECE_BYTES: usize = 1920;
 
 /// Whether the string instruction is slow: the target is 1 to 15 bytes behind the source, modulo the size of
 /// a page. AMD's processors then take up to 28 times as long (docs/decisions/0003-opaque-copy.md).
-pub fn is_slow_distance(target: *const u8, source: *const u8) -> bool {
-    const PAGE: usize = 4096;
-    ((target as usize).wrapping_sub(source as usize).wrapping_sub(1) & (PAGE - 1)) < 15
+pub const fn is_slow_distance(target: usize, source: usize) -> bool {
+    const PAGE_BYTES: usize = 4096;
+    (target.wrapping_sub(source).wrapping_sub(1) & (PAGE_BYTES - 1)) < 15
 }
 
 /// Copies a long run of bytes: in pieces where the string instruction is slow.
@@ -139,7 +139,7 @@ pub fn is_slow_distance(target: *const u8, source: *const u8) -> bool {
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(never)]
 unsafe fn copy_long(target: *mut u8, source: *const u8, bytes: usize) {
-    let piece = if is_slow_distance(target, source) { PIECE_BYTES } else { bytes };
+    let piece = if is_slow_distance(target as usize, source as usize) { PIECE_BYTES } else { bytes };
     for start in (0..bytes).step_by(piece) {
         // SAFETY: the piece lies in both ranges, which the caller guarantees.
         unsafe { memcpy(target.add(start), source.add(start), piece.min(bytes - start)) };
@@ -225,7 +225,10 @@ mod tests {
             for bytes in [2047, 2048, 2049, 1920 * 3, 1920 * 3 + 1, 19_999] {
                 target.fill(0xFF);
                 let place = &mut target[start + distance..];
-                assert_eq!(is_slow_distance(place.as_ptr(), source.as_ptr()), (1..16).contains(&distance));
+                assert_eq!(
+                    is_slow_distance(place.as_ptr() as usize, source.as_ptr() as usize),
+                    (1..16).contains(&distance)
+                );
                 // SAFETY: both ranges lie in their vectors.
                 unsafe { copy(place.as_mut_ptr(), source.as_ptr(), bytes) };
                 assert_eq!(place[..bytes], source[..bytes], "{bytes} bytes at distance {distance}");

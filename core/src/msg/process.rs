@@ -28,7 +28,7 @@ pub fn permit_reads() {
 /// # Safety
 /// `target` is valid for writes of that many bytes.
 pub unsafe fn read(pid: u32, address: u64, target: *mut u8, bytes: usize) -> bool {
-    if copy::is_slow_distance(target, address as *const u8) {
+    if copy::is_slow_distance(target as usize, address as usize) {
         // SAFETY: the caller guarantees the local range; `at` is a piece of it.
         return in_pieces(address, bytes, |address, at, buffer, piece| unsafe {
             let is_read = transfer(pid, address, buffer, piece, libc::process_vm_readv);
@@ -48,7 +48,7 @@ pub unsafe fn read(pid: u32, address: u64, target: *mut u8, bytes: usize) -> boo
 /// # Safety
 /// `source` is valid for reads of that many bytes.
 pub unsafe fn write(pid: u32, address: u64, source: *const u8, bytes: usize) -> bool {
-    if copy::is_slow_distance(address as *const u8, source) {
+    if copy::is_slow_distance(address as usize, source as usize) {
         // SAFETY: the caller guarantees the local range; `at` is a piece of it.
         return in_pieces(address, bytes, |address, at, buffer, piece| unsafe {
             copy::copy(buffer, source.add(at), piece);
@@ -119,7 +119,7 @@ mod tests {
             let mut target = vec![0; 120_000];
             let start = (source.as_ptr() as usize).wrapping_sub(target.as_ptr() as usize) % 4096 + distance;
             let place = target[start..].as_mut_ptr();
-            assert_eq!(copy::is_slow_distance(place, source.as_ptr()), distance == 8);
+            assert_eq!(copy::is_slow_distance(place as usize, source.as_ptr() as usize), distance == 8);
             // SAFETY: the target has as many bytes from there on.
             assert!(unsafe { read(pid, source.as_ptr() as u64, place, source.len()) });
             assert!(target[start..][..source.len()] == source && target[start + source.len()..][0] == 0);

@@ -1,20 +1,27 @@
-//! The format of an operation on the wire: a header of 32 bytes, the operands of its atomic, and its data.
+//! The format of an operation on the wire: a header of 32 bytes, the operands of its atomic, padding, and its
+//! data.
 //!
 //! ```text
-//! | kind 1 | version 1 | from 2 | to 2 | code 2 | bytes 4 | acks 4 | word 8 | offset 8 | operands | data |
+//! | kind 1 | version 1 | from 2 | to 2 | code 2 | bytes 4 | acks 4 | word 8 | offset 8 | operands | padding | data |
 //! ```
 //! Numbers are in the order of bytes of the processor, as all processes of a job are one build on one kind of
 //! machine. `from` and `to` are numbers of PEs within their processes. `code` is that of an atomic, else 0.
 //! `acks` is the number of puts and messages of the receiver that the sender has executed. The highest bit of
-//! `kind` says that this frame is not acknowledged.
+//! `kind` says that this frame is not acknowledged, and the three bits below it count the words of padding. The
+//! kernel copies at a fraction of its speed between some places (`SendQueue::padding`); padding moves long data
+//! to another one.
 
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 32;
 /// The version of frames.
 const VERSION: u8 = 3;
 
-/// The bit of `kind` for puts that are not acknowledged.
+/// The bit of `kind` for puts that are not acknowledged, and those for the words of padding.
 const UNREPORTED: u8 = 0x80;
+const PADDING_SHIFT: u32 = 4;
+const PADDING_MASK: u8 = 7;
+/// The most words of padding.
+pub(super) const PADDING_MAX: u8 = PADDING_MASK;
 
 /// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +45,7 @@ pub(super) enum Kind {
     /// The last frame of a process that leaves.
     Bye = 8,
     /// A put, and then an atomic without the old value. Its operands are the key and the offset of the
-    /// word, the operand of the atomic, and a zero. So its data begin 64 bytes behind the start of the frame.
-    /// The kernel puts the start of a long frame at the start of a page, and copies half as fast to a place
-    /// that is up to 15 bytes behind that of the data in their pages. Arrays begin at multiples of 64 bytes.
+    /// word, and the operand of the atomic.
     PutSignal = 9,
     /// Does nothing. Its acknowledgement says that all frames before it are executed.
     Flush = 10,
@@ -56,7 +61,7 @@ impl Kind {
     #[inline]
     pub(super) fn operand_bytes(self) -> usize {
         match self {
-            Kind::PutSignal => 4 * size_of::<u64>(),
+            Kind::PutSignal => 3 * size_of::<u64>(),
             Kind::Fetch | Kind::Update => 2 * size_of::<u64>(),
             _ => 0,
         }
@@ -74,6 +79,8 @@ pub(super) struct Header {
     pub(super) kind: Kind,
     /// Whether it is a put that is not acknowledged.
     pub(super) is_unreported: bool,
+    /// Words of 8 bytes between the operands and the data.
+    pub(super) padding: u8,
     pub(super) from: u16,
     pub(super) to: u16,
     /// The code of an atomic.
@@ -88,7 +95,8 @@ pub(super) struct Header {
 impl Header {
     /// The header of a frame that has nothing but the acknowledgement.
     pub(super) fn control(kind: Kind, acks: u32) -> Header {
-        Header { kind, is_unreported: false, from: 0, to: 0, code: 0, bytes: 0, acks, word: 0, offset: 0 }
+        let (is_unreported, padding) = (false, 0);
+        Header { kind, is_unreported, padding, from: 0, to: 0, code: 0, bytes: 0, acks, word: 0, offset: 0 }
     }
 
     /// Whether the receiver acknowledges it.
@@ -100,7 +108,8 @@ impl Header {
     #[inline(always)]
     pub(super) fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
-        bytes[0] = self.kind as u8 | if self.is_unreported { UNREPORTED } else { 0 };
+        let unreported = if self.is_unreported { UNREPORTED } else { 0 };
+        bytes[0] = self.kind as u8 | unreported | self.padding << PADDING_SHIFT;
         bytes[1] = VERSION;
         bytes[2..4].copy_from_slice(&self.from.to_ne_bytes());
         // One store: a short put has no code.
@@ -120,14 +129,20 @@ impl Header {
         let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
         let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
         let is_unreported = bytes[0] & UNREPORTED != 0;
-        let kind = Kind::ALL.get(usize::from(bytes[0] & !UNREPORTED).wrapping_sub(1));
-        let may_be = |kind: &&Kind| !is_unreported || matches!(kind, Kind::Put | Kind::PutSignal);
+        let padding = bytes[0] >> PADDING_SHIFT & PADDING_MASK;
+        let kind = Kind::ALL.get(usize::from(bytes[0] & ((1 << PADDING_SHIFT) - 1)).wrapping_sub(1));
+        let may_be = |kind: &&Kind| match kind {
+            Kind::Put | Kind::PutSignal => true,
+            Kind::Reply | Kind::Message => !is_unreported,
+            _ => !is_unreported && padding == 0,
+        };
         let Some(&kind) = kind.filter(may_be).filter(|_| bytes[1] == VERSION) else {
             return Err(format!("a frame of kind {}, version {}", bytes[0], bytes[1]));
         };
         let header = Header {
             kind,
             is_unreported,
+            padding,
             from: half(2),
             to: word(4) as u16,
             code: (word(4) >> 16) as u16,
@@ -137,6 +152,12 @@ impl Header {
             offset: long(24),
         };
         Ok(header)
+    }
+
+    /// The length of the operands and the padding, in bytes.
+    #[inline]
+    pub(super) fn before_data_bytes(&self) -> usize {
+        self.kind.operand_bytes() + usize::from(self.padding) * size_of::<u64>()
     }
 
     /// The length of the data, in bytes.
@@ -154,20 +175,17 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    #[test]
-    fn data_of_a_signalled_put_begin_where_arrays_may() {
-        assert_eq!(HEADER_BYTES + Kind::PutSignal.operand_bytes(), 64);
-    }
-
     proptest! {
         #[test]
         fn headers_are_read_as_they_were_written(
             kind in 0..10_usize, is_short: bool, from: u16, to: u16, code: u16, bytes: u32, acks: u32,
-            word: u64, offset: u64,
+            word: u64, offset: u64, padding in 0..=PADDING_MAX,
         ) {
             let kind = Kind::ALL[kind];
+            let has_data = matches!(kind, Kind::Put | Kind::PutSignal | Kind::Reply | Kind::Message);
+            let padding = if has_data { padding } else { 0 };
             let is_unreported = is_short && matches!(kind, Kind::Put | Kind::PutSignal);
-            let header = Header { kind, is_unreported, from, to, code, bytes, acks, word, offset };
+            let header = Header { kind, is_unreported, padding, from, to, code, bytes, acks, word, offset };
             prop_assert_eq!(Header::from_bytes(&header.to_bytes()), Ok(header));
         }
 
@@ -182,7 +200,15 @@ mod tests {
     #[test]
     fn other_kinds_and_versions_are_refused() {
         let header = Header::control(Kind::Ack, 0);
-        for (place, value) in [(0, 0), (0, 11), (0, UNREPORTED | Kind::Ack as u8), (1, 0), (1, 2), (1, 4)] {
+        for (place, value) in [
+            (0, 0),
+            (0, 11),
+            (0, UNREPORTED | Kind::Ack as u8),
+            (0, 1 << PADDING_SHIFT | Kind::Ack as u8),
+            (1, 0),
+            (1, 2),
+            (1, 4),
+        ] {
             let mut bytes = header.to_bytes();
             bytes[place] = value;
             assert!(Header::from_bytes(&bytes).is_err(), "byte {place} is {value}");

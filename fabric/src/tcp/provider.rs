@@ -194,7 +194,7 @@ impl Tcp {
                 Some(Signal { word, atomic }) => {
                     let header = self.header(Kind::PutSignal, slot, bytes, target);
                     let header = Header { code: atomic.code(), ..header };
-                    let operands = [word.key, word.offset_bytes as u64, atomic.operand, 0];
+                    let operands = [word.key, word.offset_bytes as u64, atomic.operand];
                     self.start(peer, (header, &operands), data, starts)
                 }
             }

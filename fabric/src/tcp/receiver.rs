@@ -143,10 +143,10 @@ impl Receiver {
             return Ok(Next::Incomplete);
         };
         let header = Header::from_bytes(first)?;
-        let (operand_bytes, data_bytes) = (header.kind.operand_bytes(), header.data_bytes());
-        let rest_bytes = operand_bytes + data_bytes;
+        let (before_bytes, data_bytes) = (header.before_data_bytes(), header.data_bytes());
+        let rest_bytes = before_bytes + data_bytes;
         if rest.len() >= rest_bytes {
-            let (operands, data) = (operands(&rest[..operand_bytes]), rest[operand_bytes..].as_ptr());
+            let (operands, data) = (operands(&rest[..before_bytes]), rest[before_bytes..].as_ptr());
             self.waits_for_inbox = false;
             self.is_after_long = data_bytes >= DIRECT_BYTES && has_target(header.kind);
             self.start += HEADER_BYTES + rest_bytes;
@@ -154,10 +154,10 @@ impl Receiver {
         }
         let is_long = rest_bytes - rest.len() >= DIRECT_BYTES || rest_bytes > BUFFERED_BYTES;
         self.is_after_long |= is_long && has_target(header.kind);
-        let has_operands = rest.len() >= operand_bytes;
+        let has_operands = rest.len() >= before_bytes;
         match header.kind {
             kind if has_target(kind) && is_long && has_operands => Ok(Next::WantsTarget(header)),
-            Kind::PutSignal if is_long => self.wait_for(HEADER_BYTES + operand_bytes),
+            kind if has_target(kind) && is_long => self.wait_for(HEADER_BYTES + before_bytes),
             _ if rest_bytes > BUFFERED_BYTES => Err(format!("a frame with {data_bytes} bytes of data")),
             _ => self.wait_for(HEADER_BYTES + rest_bytes),
         }
@@ -198,7 +198,7 @@ impl Receiver {
     /// Puts the last frame back into the buffer.
     pub(super) fn put_back(&mut self, header: &Header) {
         self.waits_for_inbox = true;
-        self.start -= HEADER_BYTES + header.kind.operand_bytes() + header.data_bytes();
+        self.start -= HEADER_BYTES + header.before_data_bytes() + header.data_bytes();
     }
 
     /// The frame whose data are received into the target.
@@ -225,7 +225,7 @@ impl Receiver {
             target = self.dropped.as_mut_ptr();
         }
         let rest = &self.buffer[self.start + HEADER_BYTES..self.end];
-        let (first, received) = rest.split_at(header.kind.operand_bytes());
+        let (first, received) = rest.split_at(header.before_data_bytes());
         let operands = operands(first);
         let (bytes, missing) = (received.len(), header.data_bytes() - received.len());
         // SAFETY: the caller has promised the target, which is longer than the received part.

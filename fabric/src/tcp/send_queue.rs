@@ -11,7 +11,7 @@
 //! count says which puts are complete, and a reply belongs to the oldest operation that expects one.
 
 use super::completion_queue::{CompletionQueue, Entry};
-use super::frame::{HEADER_BYTES, Header};
+use super::frame::{HEADER_BYTES, Header, Kind, PADDING_MAX};
 use super::socket::{self, Moved};
 use super::stream::{self, Sealer};
 use crate::amo::AtomicKind;
@@ -210,31 +210,55 @@ impl SendQueue {
     #[inline]
     pub(super) unsafe fn push(
         &mut self,
-        header: Header,
+        mut header: Header,
         operands: &[u64],
         data: Data,
         source: Source,
     ) -> io::Result<()> {
         let operand_bytes = size_of_val(operands);
         debug_assert_eq!(operand_bytes, header.kind.operand_bytes());
-        let (start, fixed_bytes) = (self.batch.len(), HEADER_BYTES + operand_bytes);
+        let (start, mut fixed_bytes) = (self.batch.len(), HEADER_BYTES + operand_bytes);
         let is_large = data.bytes > GATHERED_BYTES;
         debug_assert!(
             is_large || !matches!(source, Source::Stays(Some(_))),
             "no event is due for short data"
         );
         let copied_bytes = if is_large { 0 } else { data.bytes };
+        if is_large {
+            header.padding = self.padding(&header, data.start);
+            fixed_bytes = HEADER_BYTES + header.before_data_bytes();
+        }
         self.batch.reserve(fixed_bytes + copied_bytes);
         // SAFETY: the batch has room for all of it; the caller has promised the data.
         unsafe {
             let place = self.batch.as_mut_ptr().add(start);
             place.cast::<[u8; HEADER_BYTES]>().write(header.to_bytes());
             copy::transfer(place.add(HEADER_BYTES), operands.as_ptr().cast(), operand_bytes);
+            if is_large {
+                let padding = place.add(HEADER_BYTES + operand_bytes);
+                padding.write_bytes(0, fixed_bytes - HEADER_BYTES - operand_bytes);
+            }
             copy::transfer(place.add(fixed_bytes), data.start, copied_bytes);
             self.batch.set_len(start + fixed_bytes + copied_bytes);
         }
         // SAFETY: the caller's promises are the same.
         if is_large { unsafe { self.push_large(data, source) } } else { Ok(()) }
+    }
+
+    /// The words of padding with which the kernel copies the data of a long frame quickly, from their source
+    /// and to a target of a region, which begins with a page. It puts the first byte of what is sent at once
+    /// at the start of a page, if nothing older is unacknowledged, and copies by the processor's string
+    /// instruction: see [`copy::is_slow_distance`].
+    #[cold]
+    fn padding(&self, header: &Header, source: *const u8) -> u8 {
+        let first = self.batch.len() - self.sent + HEADER_BYTES + header.kind.operand_bytes();
+        let has_target = matches!(header.kind, Kind::Put | Kind::PutSignal);
+        let is_quick = |words: &u8| {
+            let place = first + usize::from(*words) * size_of::<u64>();
+            let slow_target = has_target && copy::is_slow_distance(header.offset as usize, place);
+            !copy::is_slow_distance(place, source as usize) && !slow_target
+        };
+        (0..=PADDING_MAX).find(is_quick).unwrap_or(0)
     }
 
     /// Adds a put of the first bytes of a word, as many as its header says.
@@ -406,6 +430,28 @@ impl SendQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn padding_avoids_places_between_which_copies_are_slow() {
+        for kind in [Kind::Put, Kind::PutSignal, Kind::Reply, Kind::Message] {
+            for (source, offset) in
+                (0..8192).step_by(8).flat_map(|s| (0..512).step_by(8).map(move |o| (s, o)))
+            {
+                let queue = SendQueue { batch: vec![0; source % 4 * 32], ..SendQueue::default() };
+                let header = Header { offset, ..Header::control(kind, 0) };
+                let padding = queue.padding(&header, source as *const u8);
+                let header = Header { padding, ..header };
+                let place = queue.batch.len() + HEADER_BYTES + header.before_data_bytes();
+                assert!(!copy::is_slow_distance(place, source), "{kind:?} from {source}");
+                let is_put = matches!(kind, Kind::Put | Kind::PutSignal);
+                assert!(!is_put || !copy::is_slow_distance(offset as usize, place), "{kind:?} to {offset}");
+            }
+        }
+        let first_of_a_heap = Header { offset: 64, ..Header::control(Kind::PutSignal, 0) };
+        assert_eq!(SendQueue::default().padding(&first_of_a_heap, 128 as *const u8), 1);
+        let array = Header { offset: 128, ..Header::control(Kind::Put, 0) };
+        assert_eq!(SendQueue::default().padding(&array, 64 as *const u8), 0);
+    }
 
     #[test]
     fn counts_reach_their_endpoints_in_order() {

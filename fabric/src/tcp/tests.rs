@@ -473,7 +473,7 @@ fn a_signalled_put_that_is_half_received_is_dropped_with_its_target() {
     let half = vec![1; REGION_BYTES / 2];
     let code = Atomic { kind: AtomicKind::U64, op: AtomicOp::Add, operand: 1, compare: 0 }.code();
     let header_of_put = Header { code, ..header(Kind::PutSignal, REGION_BYTES as u32) };
-    let operands: Vec<u8> = [KEY, 0, 1, 0].into_iter().flat_map(u64::to_ne_bytes).collect();
+    let operands: Vec<u8> = [KEY, 0, 1].into_iter().flat_map(u64::to_ne_bytes).collect();
     member.write_all(&[&header_of_put.to_bytes()[..], &operands, &half].concat()).unwrap();
     let is_direct = |job: &Job| job.endpoints[0].domain.peer(1).receiver().direct().is_some();
     job.until("the first half", || is_direct(&job));
@@ -486,6 +486,25 @@ fn a_signalled_put_that_is_half_received_is_dropped_with_its_target() {
     member.write_all(&[half, answer].concat()).unwrap();
     job.until("a get of the other PE", || job.endpoints[0].completions().gets == 1);
     assert!(last == [9] && job.memory[0].iter().all(|&word| word == GUARD));
+}
+
+/// Also where the data are padded in their frames: some are, and some are not.
+#[test]
+fn long_puts_arrive_from_and_to_every_place() {
+    const WORDS: usize = 1024;
+    let job = Job::open(2);
+    let source: Vec<u64> = (0..2 * WORDS as u64).map(|word| word * 3).collect();
+    for (from, to) in (0..16).flat_map(|from| [0, 1, 3, 5, 7, 8, 64].map(|to| (from, to))) {
+        let target = Remote { key: KEY, offset_bytes: 8 * to };
+        let (start, completion) = (source[from..].as_ptr().cast(), Completion::Counted);
+        let put = Put { pe: 1, target, source: start, bytes: 8 * WORDS, completion };
+        let before = job.endpoints[0].completions().puts;
+        // SAFETY: the source stays, and the target lies in the region.
+        assert_eq!(unsafe { job.endpoints[0].put(put) }, Status::Pending);
+        job.until("a put", || job.endpoints[0].completions().puts == before + 1);
+        assert_eq!(job.memory[1][REGION_BYTES / 8 + to..][..WORDS], source[from..][..WORDS]);
+        assert!(job.are_guards_untouched());
+    }
 }
 
 #[test]
@@ -636,14 +655,15 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
     let bytes = prop_oneof![16 => 0..200_u32, 2 => 4000..9000_u32, 1 => any::<u32>()];
     let acks = prop_oneof![9 => Just(0_u32), 1 => 0..2_u32];
     let word = prop_oneof![3 => Just(KEY), 1 => any::<u64>()];
-    let header = (1..=10_u8, 0..2_u16, 0..0xC00_u16, bytes, acks, word, number);
+    let kind = prop_oneof![8 => 1..=10_u8, 1 => any::<u8>()];
+    let header = (kind, 0..2_u16, 0..0xC00_u16, bytes, acks, word, number);
     let missing = prop_oneof![4 => Just(0_usize), 1 => 0..300_usize];
     let frame = (header, missing).prop_map(|((kind, to, code, bytes, acks, word, offset), missing)| {
         let header = Header { to, code, bytes, word, offset, ..Header::control(Kind::Put, acks) };
         let mut frame = header.to_bytes();
         frame[0] = kind;
         let beside = Header::from_bytes(&frame)
-            .map_or(0, |header| header.kind.operand_bytes() + header.data_bytes().min(9000));
+            .map_or(0, |header| header.before_data_bytes() + header.data_bytes().min(9000));
         let mut frame = frame.to_vec();
         frame.resize(HEADER_BYTES + beside.abs_diff(missing), 0x5A);
         frame
