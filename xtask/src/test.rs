@@ -48,8 +48,8 @@ const WAIT_LIMIT_SECONDS: &str = "120";
 
 /// Runs the quick tier, and then the additional tests if `full`.
 pub fn run(full: bool) -> Result<()> {
-    // A shell makes its background processes ignore SIGINT, and Python its own SIGXFSZ. Child processes inherit
-    // that, and tests cause both.
+    // A shell makes its background processes ignore SIGINT, and Python ignores SIGXFSZ. Child processes
+    // inherit that, and tests cause both.
     for signal in [libc::SIGINT, libc::SIGXFSZ] {
         // SAFETY: the default action installs no handler.
         unsafe { libc::signal(signal, libc::SIG_DFL) };

@@ -2,14 +2,14 @@
 //! data.
 //!
 //! ```text
-//! | kind 1 | version 1 | from 2 | to 2 | code 2 | bytes 4 | acks 4 | word 8 | offset 8 | operands | padding | data |
+//! | kind 1 | version 1 | from 2 | to 2 | code 2 | bytes 4 | acks 4 | word 8 | offset 8 |
+//! | operands | padding | data |
 //! ```
 //! Numbers are in the order of bytes of the processor, as all processes of a job are one build on one kind of
 //! machine. `from` and `to` are numbers of PEs within their processes. `code` is that of an atomic, else 0.
 //! `acks` is the number of puts and messages of the receiver that the sender has executed. The highest bit of
-//! `kind` says that this frame is not acknowledged, and the three bits below it count the words of padding. The
-//! kernel copies at a fraction of its speed between some places (`SendQueue::padding`); padding moves long data
-//! to another one.
+//! `kind` says that this frame is not acknowledged, and the three bits below it count the words of padding,
+//! which moves long data to a place from which the kernel copies quickly (`SendQueue::padding`).
 
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 32;
