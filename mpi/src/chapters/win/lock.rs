@@ -31,7 +31,8 @@ pub fn acquire(mpi: &Mpi, peer: &Peer, hold: Hold) {
     if hold == Hold::Unchecked || try_acquire(mpi, peer, hold) {
         return;
     }
-    if peer.lock().is_some() {
+    // A holder on another node gives the lock back over the network, and wakes nobody but the target.
+    if peer.lock().is_some() && mpi.core.routes.are_all_mapped() {
         let awaited = Awaited::Completion { operation: "MPI_Win_lock", pe: peer.pe() };
         return mpi.core.wait(awaited, || try_acquire(mpi, peer, hold));
     }
