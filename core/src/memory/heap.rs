@@ -16,10 +16,10 @@ pub const GRANULE_BYTES: usize = 64;
 /// Size of the header that lies before each block, in bytes.
 pub const HEADER_BYTES: usize = GRANULE_BYTES;
 
-/// Blocks of at least this size, in bytes, start with a page if there is room. Two that follow each other would
-/// otherwise be a header apart, modulo the size of a page: then a load from one, soon after a store to the
-/// other, looks to the processor like a load of what was stored, and a loop over both takes up to twice as
-/// long.
+/// Blocks of at least this size, in bytes, start with a page if there is room. Two that follow each other
+/// would otherwise be a header apart, modulo the size of a page: then a load from one, soon after a store to
+/// the other, looks to the processor like a load of what was stored, and a loop over both takes up to twice
+/// as long.
 const LARGE_BYTES: usize = 64 << 10;
 const PAGE_BYTES: usize = 4096;
 
