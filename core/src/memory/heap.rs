@@ -16,13 +16,6 @@ pub const GRANULE_BYTES: usize = 64;
 /// Size of the header that lies before each block, in bytes.
 pub const HEADER_BYTES: usize = GRANULE_BYTES;
 
-/// Blocks of at least this size, in bytes, start with a page if there is room. Two that follow each other
-/// would otherwise be a header apart, modulo the size of a page: then a load from one, soon after a store to
-/// the other, looks to the processor like a load of what was stored, and a loop over both takes up to twice
-/// as long.
-const LARGE_BYTES: usize = 64 << 10;
-const PAGE_BYTES: usize = 4096;
-
 /// Offsets and sizes of the free and the used blocks of one heap.
 #[derive(Clone, Debug)]
 pub struct Heap {
@@ -60,13 +53,8 @@ impl Heap {
 
     /// The offset that [`alloc`](Heap::alloc) would return.
     pub fn best_fit(&self, bytes: usize, align_bytes: usize) -> Option<usize> {
-        let (bytes, align) = (rounded(bytes)?, align_bytes.max(GRANULE_BYTES));
-        let of_page = (bytes >= LARGE_BYTES).then(|| self.best_fit_at(bytes, align.max(PAGE_BYTES)));
-        of_page.flatten().or_else(|| self.best_fit_at(bytes, align))
-    }
-
-    /// The same for a size in granules, with this alignment and no other.
-    fn best_fit_at(&self, bytes: usize, align: usize) -> Option<usize> {
+        let bytes = rounded(bytes)?;
+        let align = align_bytes.max(GRANULE_BYTES);
         let place_in = |offset: usize| (offset + HEADER_BYTES).next_multiple_of(align);
         let fits = |&&(size, offset): &&(usize, usize)| {
             place_in(offset).checked_add(bytes).is_some_and(|end| end <= offset + size)
@@ -273,17 +261,6 @@ mod tests {
     }
 
     /// Takes a block at the highest possible offset, and checks that no higher one fits.
-    #[test]
-    fn large_blocks_start_with_a_page_if_there_is_room() {
-        let mut heap = Heap::new(0, 3 * LARGE_BYTES + 3 * PAGE_BYTES);
-        let small = heap.alloc(8, 8).unwrap();
-        let large = [LARGE_BYTES, LARGE_BYTES].map(|bytes| heap.alloc(bytes, 8).unwrap());
-        assert_eq!(small, HEADER_BYTES);
-        assert!(large.iter().all(|offset| offset % PAGE_BYTES == 0), "{large:?}");
-        let rest = *heap.free_by_offset.last_key_value().unwrap().1 - HEADER_BYTES;
-        assert!(rest >= LARGE_BYTES && heap.best_fit(rest, 8).unwrap() % PAGE_BYTES != 0, "all that is left");
-    }
-
     fn apply_high(heap: &mut Heap, bytes: usize, align: usize, last: usize) -> Option<usize> {
         let step = align.max(GRANULE_BYTES);
         let mut places = (0..=last.min(heap.end) / step).rev().map(|number| number * step);
