@@ -4,13 +4,10 @@
 
 use crate::time::Time;
 use pelago_schedule::nodes::Nodes;
-use pelago_schedule::schedule::{MAILBOX_BYTES, Rank, Step};
+use pelago_schedule::schedule::{ANNOUNCEMENT_BYTES, MAILBOX_BYTES, Rank, Step};
 use pelago_schedule::shape::{Operation, Shape};
 use pelago_schedule::table::Algorithm;
 use std::sync::Arc;
-
-/// The bytes of a signal that announces a place: the place, and how many bytes it has.
-const ANNOUNCEMENT_BYTES: u64 = 16;
 
 /// One action of a rank. Ranks are those of the whole job.
 #[derive(Clone, Debug)]
@@ -89,7 +86,8 @@ impl Action {
             Step::Signal { to, slot, announces: None } => Action::signal(world(to), slot as u32),
             // The place and its size are data.
             Step::Signal { to, slot, announces: Some(_) } => {
-                Action::Put { to: world(to), bytes: ANNOUNCEMENT_BYTES, signal: Some(slot as u32) }
+                let bytes = ANNOUNCEMENT_BYTES as u64;
+                Action::Put { to: world(to), bytes, signal: Some(slot as u32) }
             }
             Step::Wait { slot, .. } => Action::Wait { slot: slot as u32 },
             Step::Complete => Action::Complete,

@@ -31,6 +31,9 @@ pub type Slot = usize;
 /// Size in bytes of a mailbox of the runtime. Small messages are sent to mailboxes.
 pub const MAILBOX_BYTES: usize = 240;
 
+/// Size in bytes of what a signal brings that announces a place: the place, and the room there.
+pub const ANNOUNCEMENT_BYTES: usize = 16;
+
 /// The number of slots that a schedule for a team of `n` may use: enough for a ring that goes around twice,
 /// and for the pieces of a pipeline.
 #[inline]

@@ -448,7 +448,10 @@ mod tests {
             }
         }
         let first_of_a_heap = Header { offset: 64, ..Header::control(Kind::PutSignal, 0) };
-        assert_eq!(SendQueue::default().padding(&first_of_a_heap, 128 as *const u8), 1);
+        assert_eq!(
+            SendQueue::default().padding(&first_of_a_heap, 128 as *const u8),
+            u8::from(cfg!(target_arch = "x86_64"))
+        );
         let array = Header { offset: 128, ..Header::control(Kind::Put, 0) };
         assert_eq!(SendQueue::default().padding(&array, 64 as *const u8), 0);
     }

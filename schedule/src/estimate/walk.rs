@@ -5,14 +5,11 @@
 
 use super::Costs;
 use super::levels::TO_LEADERS;
-use crate::schedule::{Rank, Slot, Step};
+use crate::schedule::{ANNOUNCEMENT_BYTES, Rank, Slot, Step};
 use crate::shape::Shape;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::vec::IntoIter;
-
-/// The bytes of a signal that announces a place.
-const ANNOUNCEMENT_BYTES: usize = 16;
 
 /// The ranks that are walked.
 pub struct Ranks {

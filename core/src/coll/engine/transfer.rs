@@ -3,15 +3,12 @@
 use super::{Following, Held, Lease, Request, Signal, TeamEngine};
 use crate::base::signal_op::SignalOp;
 use crate::coll::block;
-use crate::coll::schedule::{Buffer, MAILBOX_BYTES, Place, Rank, Remote, Slot};
+use crate::coll::schedule::{ANNOUNCEMENT_BYTES, Buffer, MAILBOX_BYTES, Place, Rank, Remote, Slot};
 use crate::coll::teams::Teams;
 use crate::endpoint::RemoteAddress;
 use crate::memory::route::Route;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
-
-/// Size of an announcement: offset and length.
-const ANNOUNCEMENT_BYTES: usize = 16;
 
 impl Request {
     pub fn put(
