@@ -488,8 +488,8 @@ fn a_signalled_put_that_is_half_received_is_dropped_with_its_target() {
     assert!(last == [9] && job.memory[0].iter().all(|&word| word == GUARD));
 }
 
-/// Some are padded in their frames, and some are not. Those of 520 words come whole, and of those of 8000 words
-/// a part is received into the target.
+/// Some are padded in their frames, and some are not. Those of 520 words come whole, and of those of 8000
+/// words a part is received into the target.
 #[test]
 fn long_puts_arrive_from_and_to_every_place() {
     let job = Job::open(2);
