@@ -140,7 +140,8 @@ pub trait Provider {
 
     /// The length of the longest put that may [signal](Provider::put_signal), in bytes; `None` if no put of
     /// this endpoint may. Puts that may signal and are no longer than [`Limits::inject_bytes`] may be
-    /// [unreported](crate::Completion::Unreported). A context need not do what its endpoint does.
+    /// [unreported](crate::Completion::Unreported) or [gathered](crate::Completion::Gathered). A context need
+    /// not do what its endpoint does.
     fn signal_bytes(&self) -> Option<usize> {
         None
     }

@@ -17,15 +17,24 @@ pub enum Completion {
     /// Nothing reports it, and no counter counts it: the receiver waits for the data. This is only for puts
     /// that may signal ([`signal_bytes`](crate::Provider::signal_bytes)) and whose source is free at return.
     Unreported,
+    /// As [`Unreported`](Completion::Unreported), and the caller does not wait for the receiver either: the
+    /// provider may gather the put with later operations until the next progress, if the receiver has not
+    /// taken the earlier ones.
+    Gathered,
 }
 
 impl Completion {
     /// The token of the events, if the operation has events.
     pub fn token(self) -> Option<Token> {
         match self {
-            Completion::Counted | Completion::Unreported => None,
+            Completion::Counted | Completion::Unreported | Completion::Gathered => None,
             Completion::Tracked(token) => Some(token),
         }
+    }
+
+    /// Whether the counters of the endpoint report it.
+    pub fn is_reported(self) -> bool {
+        !matches!(self, Completion::Unreported | Completion::Gathered)
     }
 }
 

@@ -31,8 +31,8 @@ use crate::coll::team::TeamCore;
 use crate::coll::teams::Teams;
 use crate::endpoint::RemoteAddress;
 use crate::job::callback;
-use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
+use pelago_fabric::{Completion, copy};
 use pelago_schedule::combine::doubling::Pairing;
 use pelago_schedule::tree::k_nomial;
 
@@ -110,9 +110,16 @@ pub struct Staging<'a> {
 }
 
 impl Staging<'_> {
-    /// Writes a message to a buffer of another member.
+    /// Writes a message to a buffer of another member that waits for it, as this leader then waits for a
+    /// message of that member.
     #[track_caller]
     fn send(&self, to: Rank, buffer: usize, number: u64, data: &[u8]) {
+        self.send_as(Completion::Unreported, (to, buffer), number, data);
+    }
+
+    /// As [`send`](Staging::send). The completion is `Gathered` if this leader waits for nothing then.
+    #[track_caller]
+    fn send_as(&self, completion: Completion, (to, buffer): (Rank, usize), number: u64, data: &[u8]) {
         let offset_bytes = self.team.base(to) + self.levels.staging_offset + buffer * BUFFER_BYTES;
         let target = RemoteAddress { operation: self.operation, pe: self.team.pe(to), offset_bytes };
         let stamp = stamp(number);
@@ -126,7 +133,7 @@ impl Staging<'_> {
             // SYNC POINT staged: all earlier operations of this PE are visible when the receiver sees the
             // first word.
             // SAFETY: the buffer lies in the member's block, and has room for the word and the data.
-            return unsafe { net.put_message_signal(self.world, put, signal) };
+            return unsafe { net.put_message_signal(self.world, put, signal, completion) };
         }
         let mut words = [0u64; WORDS];
         let count = 1 + data.len().div_ceil(DATA_BYTES);
@@ -323,7 +330,7 @@ impl Staging<'_> {
             self.receive(rank(parent), buffer, number, &mut page.0[..bytes]);
         }
         for &child in &links.children {
-            self.send(rank(child), buffer, number, &page.0[..bytes]);
+            self.send_as(Completion::Gathered, (rank(child), buffer), number, &page.0[..bytes]);
         }
         if !links.children.is_empty() && !self.world.net_endpoint().signals(bytes) {
             // Puts that are not sent at once are on their way then.

@@ -111,7 +111,7 @@ impl Endpoint {
             Atomic { kind: AtomicKind::U64, op: AtomicOp::Set, operand: value, compare: 0 },
         );
         // SAFETY: the caller has promised that the word lies in the heap, and an empty put reads nothing.
-        unsafe { self.put_message_signal(engine, nothing, (word, set)) };
+        unsafe { self.put_message_signal(engine, nothing, (word, set), Completion::Unreported) };
     }
 
     /// Puts a message of the runtime that its receiver waits for. If the provider injects or signals, a quiet
@@ -143,7 +143,8 @@ impl Endpoint {
         let _ = self.issue(engine, target, |net| unsafe { net.put(put) });
     }
 
-    /// As [`put_message`](Endpoint::put_message), and signals.
+    /// As [`put_message`](Endpoint::put_message), and signals. The completion is `Unreported`, or `Gathered` if
+    /// this PE does not wait for the receiver.
     ///
     /// # Safety
     /// Range and word lie in the heap, the word aligned. `source` is valid for reads. Such puts are
@@ -154,10 +155,11 @@ impl Endpoint {
         engine: &Engine,
         (target, source, bytes): (RemoteAddress, *const u8, usize),
         (word, atomic): (RemoteAddress, Atomic),
+        completion: Completion,
     ) {
         self.admit(engine, target);
         engine.tally.add_net(|counts| counts.net_puts += 1, || target.given("put", bytes));
-        let put = short_put(target, source, bytes, Completion::Unreported);
+        let put = short_put(target, source, bytes, completion);
         let signal = Signal { word: word.remote(0), atomic };
         // SAFETY: the caller has promised that the source is valid for reads and that range and word lie in
         // the heap.

@@ -38,9 +38,10 @@ pub fn a_signal_comes_after_its_data<H: Harness>() {
     let mut expected = 0;
     let all = [0, 1, 8, 1000, 4096, 4097, short - 1, short, short + 1, 70_000, 1 << 20];
     for (round, bytes) in all.into_iter().filter(|&bytes| bytes <= limit).enumerate() {
-        let unreported = (bytes <= short).then_some(Completion::Unreported);
+        let unreported =
+            [Completion::Unreported, Completion::Gathered].map(|one| (bytes <= short).then_some(one));
         let told = [Completion::Counted, Completion::Tracked(7)];
-        for (i, completion) in told.into_iter().chain(unreported).enumerate() {
+        for (i, completion) in told.into_iter().chain(unreported.into_iter().flatten()).enumerate() {
             let source = pattern(bytes, (3 * round + i) as u8);
             let (start, place, before) = (source.as_ptr(), 1 + 8 * round, endpoint.completions());
             let put = Put { pe: 1, target: at(place), source: start, bytes, completion };
@@ -49,7 +50,7 @@ pub fn a_signal_comes_after_its_data<H: Harness>() {
             expected += 3;
             group.until(|| word(&group) == expected, "a signal");
             assert!(group.region(1)[place..place + bytes] == source, "{bytes} bytes, {completion:?}");
-            let puts = before.puts + u64::from(completion != Completion::Unreported);
+            let puts = before.puts + u64::from(completion.is_reported());
             group.until(|| endpoint.completions().puts == puts, "a signalled put to complete");
             group.stays_quiet();
             assert_eq!((endpoint.completions().puts, endpoint.completions().gets), (puts, before.gets));
@@ -76,6 +77,7 @@ pub fn signals_come_in_order<H: Harness>() {
             0 => (long, Completion::Counted),
             1 => (0, Completion::Unreported),
             2 => (8, Completion::Unreported),
+            3 => (8, Completion::Gathered),
             _ => (100, Completion::Counted),
         };
         let put = Put { pe: 1, target: at(0), source: source.as_ptr(), bytes, completion };
@@ -84,10 +86,10 @@ pub fn signals_come_in_order<H: Harness>() {
         look();
     }
     group.until(|| look() == 200, "the last signal");
-    group.until(|| endpoint.completions().puts == 120, "the counted puts to complete");
+    group.until(|| endpoint.completions().puts == 80, "the counted puts to complete");
 }
 
-/// A flush counts as a put, and is complete when the unreported puts before it are.
+/// A flush counts as a put, and is complete when the unreported and gathered puts before it are.
 pub fn a_flush_tells_of_unreported_puts<H: Harness>() {
     let group = H::open(2);
     let endpoint = &group.endpoints[0];
@@ -97,7 +99,7 @@ pub fn a_flush_tells_of_unreported_puts<H: Harness>() {
     }
     for round in 1..=50_u64 {
         let source = pattern(1000, round as u8);
-        let completion = Completion::Unreported;
+        let completion = if round % 2 == 0 { Completion::Unreported } else { Completion::Gathered };
         let put = |place| Put { pe: 1, target: at(place), source: source.as_ptr(), bytes: 1000, completion };
         for place in [0, 1000, 2000] {
             // SAFETY: such a put is short, so the source need only live until the call returns; the range
@@ -114,26 +116,23 @@ pub fn a_flush_tells_of_unreported_puts<H: Harness>() {
     }
 }
 
-/// An unreported put arrives, and is not counted.
+/// Unreported and gathered puts arrive, and are not counted.
 pub fn an_unreported_put_arrives<H: Harness>() {
     let group = H::open(2);
     let endpoint = &group.endpoints[0];
     let Some(limit) = limit::<H>(endpoint) else { return };
     let before = endpoint.completions();
-    for bytes in [0, 1, 8, 100, 5000.min(limit)] {
-        let mut source = pattern(bytes, 9);
-        let put = Put {
-            pe: 1,
-            target: at(bytes),
-            source: source.as_ptr(),
-            bytes,
-            completion: Completion::Unreported,
-        };
+    let both = [Completion::Unreported, Completion::Gathered];
+    let sizes = [0, 1, 8, 100, 5000.min(limit)];
+    for (round, bytes) in sizes.into_iter().chain(sizes).enumerate() {
+        let (completion, expected) = (both[round / sizes.len()], pattern(bytes, 9 + round as u8));
+        let mut source = expected.clone();
+        let put = Put { pe: 1, target: at(bytes), source: source.as_ptr(), bytes, completion };
         // SAFETY: such a put is short, so the source need only live until the call returns; the range lies in
         // the region.
         group.accepted(|| unsafe { endpoint.put(put) });
         source.fill(0);
-        group.until(|| group.region(1)[bytes..2 * bytes] == pattern(bytes, 9), "the data");
+        group.until(|| group.region(1)[bytes..2 * bytes] == expected, "the data");
     }
     group.stays_quiet();
     assert_eq!(endpoint.completions(), before);

@@ -161,7 +161,7 @@ impl Deliveries {
 
     /// Whether a put may be started.
     pub(super) fn has_room(&self, completion: Completion) -> bool {
-        completion == Completion::Unreported || self.under_way() < UNDER_WAY_MAX
+        !completion.is_reported() || self.under_way() < UNDER_WAY_MAX
     }
 
     /// Writes a put to its peer.
@@ -180,7 +180,7 @@ impl Deliveries {
             None => (NO_SIGNAL, target, 0),
             Some(Signal { word, atomic }) => (atomic.code(), word, atomic.operand),
         };
-        let is_acknowledged = u64::from(completion != Completion::Unreported);
+        let is_acknowledged = u64::from(completion.is_reported());
         let executed = u64::from(self.peers[pe].executed.get());
         write_prefix(into, member, PUT, executed | u64::from(code) << 32 | is_acknowledged << 48);
         let places = [target, word].map(|place| [place.key, place.offset_bytes as u64]);
@@ -217,7 +217,7 @@ impl Deliveries {
     pub(super) fn began(&self, pe: Pe, completion: Completion) {
         self.told(pe);
         let peer = &self.peers[pe];
-        if completion == Completion::Unreported {
+        if !completion.is_reported() {
             return peer.has_unreported.set(true);
         }
         self.started.set(self.started.get() + 1);

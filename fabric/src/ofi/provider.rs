@@ -24,7 +24,7 @@ use super::sys::*;
 use crate::amo::{AtomicKind, AtomicOp};
 use crate::contract::Provider;
 use crate::opening::Opening;
-use crate::operation::{self, Amo, Get, Put, Signal};
+use crate::operation::{Amo, Get, Put, Signal};
 use crate::secret::Secret;
 use crate::sync::{AtomicU64, Ordering};
 use crate::types::{
@@ -506,7 +506,7 @@ impl Provider for Ofi {
 
     unsafe fn put(&self, put: Put) -> Status {
         let Put { pe, target, source, bytes, completion } = put;
-        if completion == operation::Completion::Unreported {
+        if !completion.is_reported() {
             // SAFETY: the caller's promises are the same.
             return unsafe { self.put_by_message(put, None) };
         }

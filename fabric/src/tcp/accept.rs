@@ -12,8 +12,11 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// The time limit for a proof.
-const PROOF_TIME: Duration = Duration::from_secs(5);
+/// The time limit for a hello.
+const HELLO_TIME: Duration = Duration::from_secs(5);
+/// The time limit for the proof of a process that has said hello, and for the welcome after the proof. The
+/// system may run it rarely.
+pub(super) const PROOF_TIME_MAX: Duration = Duration::from_secs(30);
 /// The most incoming connections at a time, so that strangers cannot use up the descriptors. The oldest one
 /// is closed first.
 const INCOMING_MAX: usize = 256;
@@ -58,7 +61,7 @@ impl Domain {
             if incoming.len() == INCOMING_MAX {
                 incoming.remove(0);
             }
-            let deadline = Instant::now() + PROOF_TIME;
+            let deadline = Instant::now() + HELLO_TIME;
             let (received, challenged, exchange) = (Vec::new(), None, None);
             incoming.push(Incoming { socket, received, challenged, exchange, deadline });
             self.n_incoming.store(incoming.len(), Ordering::Relaxed);
@@ -114,6 +117,7 @@ impl Domain {
         let (encrypts, nonces) = ([encrypts, self.encrypts], [theirs, handshake::nonce()?]);
         let terms = Terms { secret: self.secret, call, earlier, encrypts, nonces };
         one.challenged = Some(terms);
+        one.deadline = Instant::now() + PROOF_TIME_MAX;
         if !send_whole(&one.socket, &handshake::challenge(&terms))? {
             return Err(io::Error::other("the new connection has no room for the challenge"));
         }

@@ -1,5 +1,6 @@
 //! Connecting to another process. No call waits: each step is made when the poller says that it can be.
 
+use super::accept::PROOF_TIME_MAX;
 use super::cipher::{Cipher, Exchange};
 use super::domain::{Domain, Fault, Tag};
 use super::handshake::{self, Call, Side, Terms};
@@ -12,10 +13,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The time limit of one attempt.
+/// The time limit for the challenge in the first attempt at an address; it grows by as much with each further
+/// one, because the peer may be a process that the system rarely runs.
 const ATTEMPT: Duration = Duration::from_secs(5);
 /// The time limit of all attempts together.
-const ALL_ATTEMPTS: Duration = Duration::from_secs(30);
+const ALL_ATTEMPTS: Duration = Duration::from_secs(60);
 /// The same after a connection was reset.
 const ATTEMPTS_AFTER_RESET: Duration = Duration::from_secs(5);
 /// The shortest and the longest pause between two attempts.
@@ -70,7 +72,7 @@ impl Domain {
                 call: Call { from: self.process as u32, to: peer.process as u32 },
                 nonce,
                 received: Vec::new(),
-                deadline: Instant::now() + ATTEMPT,
+                deadline: Instant::now() + ATTEMPT * history.rounds().max(1),
                 history,
             }),
             Err(error) => {
@@ -159,6 +161,8 @@ impl Domain {
                 return Ok(Outcome::Unusable(reason));
             }
             attempt.stage = Stage::Proved(terms, exchange);
+            // The peer may use the connection from now on, so no other attempt is made.
+            attempt.deadline = Instant::now() + PROOF_TIME_MAX;
         }
         Ok(Outcome::Pending)
     }
@@ -220,9 +224,7 @@ impl Domain {
 /// The state after a failed attempt.
 fn wait_after(mut history: History, reason: String) -> Link {
     history.reason = reason;
-    // The pause grows when all addresses were tried.
-    let rounds = history.count / history.addresses.len().max(1);
-    let pause = (PAUSE * 2_u32.saturating_pow(rounds.min(10) as u32)).min(PAUSE_MAX);
+    let pause = (PAUSE * 2_u32.saturating_pow(history.rounds().min(10))).min(PAUSE_MAX);
     Link::Waiting(Instant::now() + pause, history)
 }
 

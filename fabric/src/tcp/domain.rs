@@ -9,6 +9,7 @@ use super::congestion::Congestion;
 use super::frame::{Header, Kind};
 use super::local_pe::LocalPe;
 use super::peer::{Link, Peer};
+use super::progress::Sink;
 use super::send_queue::{Data, PendingReply, SendQueue, Source};
 use super::socket::{Interest, Poller};
 use crate::contract::Lookup;
@@ -155,7 +156,8 @@ pub(super) enum Starts {
     Put(Option<Token>),
     /// A put that is not acknowledged.
     Unreported,
-    Message,
+    /// A message, or a put that no counter counts.
+    Uncounted,
     /// A get, or an atomic that fetches.
     Fetch(PendingReply),
 }
@@ -300,7 +302,7 @@ impl Domain {
         match starts {
             Starts::Put(token) => queue.count(Some(completions), token),
             Starts::Unreported => header.is_unreported = true,
-            Starts::Message => queue.count(None, None),
+            Starts::Uncounted => queue.count(None, None),
             Starts::Fetch(reply) => queue.expect_reply(reply),
         }
         header.acks = peer.acks_to_send();
@@ -369,15 +371,25 @@ impl Domain {
 
     /// Sends the bytes of a queue, unless its last frame, which has this header, may wait.
     #[inline]
-    fn send_if_due(
+    fn send_if_due<'p>(
         &self,
-        peer: &Peer,
-        mut queue: MutexGuard<'_, SendQueue>,
+        peer: &'p Peer,
+        mut queue: MutexGuard<'p, SendQueue>,
         pushed: io::Result<()>,
         header: &Header,
     ) {
         if pushed.is_ok() && !queue.is_due(header) {
-            if queue.socket.is_none() {
+            if queue.begins_batch() {
+                // A PE that computes between its operations has not received the acknowledgements.
+                drop(queue);
+                self.receive(peer, &mut Sink::to_inboxes());
+                queue = peer.send_queue();
+            }
+            if !queue.has_unsent() {
+                // Another thread has sent it, or the reply to a request.
+            } else if queue.is_due(header) {
+                self.flush_queue(peer, queue, Ok(()));
+            } else if queue.socket.is_none() {
                 self.send_later(peer, queue, Ok(()));
             } else if header.kind == Kind::Message {
                 self.gather(peer, &mut queue);
@@ -387,6 +399,12 @@ impl Domain {
             }
             return;
         }
+        self.flush_queue(peer, queue, pushed);
+    }
+
+    /// Sends the bytes of a queue as far as there is room.
+    #[inline]
+    fn flush_queue(&self, peer: &Peer, mut queue: MutexGuard<'_, SendQueue>, pushed: io::Result<()>) {
         let flushed = pushed.and_then(|()| queue.flush());
         if !matches!(flushed, Ok(true)) {
             self.watch_room(peer, &mut queue, true);

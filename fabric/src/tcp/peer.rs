@@ -75,6 +75,13 @@ pub(super) struct History {
     pub(super) is_refused: bool,
 }
 
+impl History {
+    /// How often all addresses were tried.
+    pub(super) fn rounds(&self) -> u32 {
+        (self.count / self.addresses.len().max(1)) as u32
+    }
+}
+
 /// The state of a connection.
 #[derive(Default)]
 pub(super) enum Link {

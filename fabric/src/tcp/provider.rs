@@ -170,15 +170,16 @@ impl Tcp {
                 // SAFETY: the caller has promised the word.
                 unsafe { self.execute_own(slot, word, atomic) };
             }
-            self.completions.count_puts(u64::from(completion != Completion::Unreported));
+            self.completions.count_puts(u64::from(completion.is_reported()));
             return Status::Done;
         };
         let token = completion.token();
+        if !completion.is_reported() {
+            self.unreported.note(peer.process);
+        }
         let starts = match completion {
-            Completion::Unreported => {
-                self.unreported.note(peer.process);
-                Starts::Unreported
-            }
+            Completion::Unreported => Starts::Unreported,
+            Completion::Gathered => Starts::Uncounted,
             _ => Starts::Put(token),
         };
         let source = if bytes > INJECT_BYTES {
@@ -361,7 +362,7 @@ impl Provider for Tcp {
         let header = self.header(Kind::Message, slot, bytes, Remote { key: header, offset_bytes: 0 });
         let data = (Data { start, bytes }, Source::Copied);
         // SAFETY: the caller has lent the payload, which is copied before this returns.
-        match unsafe { self.start(peer, (header, &[]), data, Starts::Message) } {
+        match unsafe { self.start(peer, (header, &[]), data, Starts::Uncounted) } {
             Status::Pending => Status::Done,
             status => status,
         }

@@ -1,8 +1,8 @@
 //! The send queue of a connection: frames to be sent, and operations that are not complete.
 //!
-//! Small frames are gathered by Nagle's rule (RFC 896). If nothing is unacknowledged, a frame is sent at
-//! once. Otherwise it waits for others, and they are sent together: with the next progress, or when they are
-//! [`BATCH_BYTES`] long. Messages wait on while the PE goes on sending messages. A put that is not
+//! Small frames are gathered by Nagle's rule (RFC 896). If fewer than [`AT_ONCE`] are unacknowledged, a frame
+//! is sent at once. Otherwise it waits for others, and they are sent together: with the next progress, or
+//! when they are [`BATCH_BYTES`] long. Messages wait on while the PE goes on sending messages. A put that is not
 //! acknowledged is sent at once, as its receiver waits for it. Large data are sent from the source, without a
 //! copy.
 //!
@@ -22,6 +22,9 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
+/// Puts and messages without an acknowledgement, the next one included, up to which it is sent at once: a
+/// program that sends a few and then computes must not make their receiver wait for its next progress.
+pub(super) const AT_ONCE: u32 = 4;
 /// A batch of this length is sent at once.
 pub(super) const BATCH_BYTES: usize = 16 << 10;
 /// The longest data that are copied into a batch.
@@ -113,6 +116,12 @@ pub(super) struct SendQueue {
 unsafe impl Send for SendQueue {}
 
 impl SendQueue {
+    /// Whether no frame but the last one waits for others.
+    #[inline]
+    pub(super) fn begins_batch(&self) -> bool {
+        !self.is_listed && !self.is_gathering
+    }
+
     /// Whether the queue takes no more frames now.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
@@ -285,8 +294,8 @@ impl SendQueue {
     /// The same for the put of a word, before which no large data are.
     #[inline]
     pub(super) fn is_word_due(&self) -> bool {
-        let is_first = self.started.wrapping_sub(self.acknowledged) <= 1;
-        is_first || self.batch.len() - self.sent >= BATCH_BYTES
+        let are_few = self.started.wrapping_sub(self.acknowledged) <= AT_ONCE;
+        are_few || self.batch.len() - self.sent >= BATCH_BYTES
     }
 
     /// Adds the data of a frame whose header and operands were added.

@@ -2,9 +2,10 @@
 
 use super::frame::{HEADER_BYTES, Header, Kind};
 use super::handshake::{self, CHALLENGE_BYTES, Call, Earlier, PROOF_BYTES, Side, Terms, WELCOME_BYTES};
+use super::peer::{Link, Stage};
 use super::progress::Sink;
 use super::receiver::{Received, Receiver};
-use super::send_queue::SendQueue;
+use super::send_queue::{AT_ONCE, SendQueue};
 use super::{Tcp, TcpChoice};
 use crate::amo::{Atomic, AtomicKind, AtomicOp};
 use crate::contract::Provider;
@@ -591,8 +592,10 @@ fn messages_are_gathered_while_more_follow() {
     let poll = || {
         pe.progress(&mut |_| ()).unwrap();
     };
-    send();
-    assert!(!waits(), "the first message waits for nothing");
+    for number in 1..=AT_ONCE {
+        send();
+        assert!(!waits(), "message {number} waits for nothing");
+    }
     for _ in 0..5 {
         send();
         poll();
@@ -608,6 +611,46 @@ fn messages_are_gathered_while_more_follow() {
         !waits()
     });
     assert_eq!(rounds, Some(16), "messages do not wait for ever");
+}
+
+/// The peer may use the connection once it has the proof: an attempt that ended before would lose it.
+#[test]
+fn a_process_that_has_proved_itself_waits_for_a_slow_peer() {
+    let job = Job::open(2);
+    job.start_put(0, 1, 7);
+    let peer = job.endpoints[0].domain.peer(1);
+    let mut patience = None;
+    job.until("the proof", || {
+        if let Link::Connecting(attempt) = &*peer.link()
+            && let Stage::Proved(..) = attempt.stage
+        {
+            patience = Some(attempt.deadline - Instant::now());
+        }
+        patience.is_some()
+    });
+    assert!(patience > Some(Duration::from_secs(20)), "{patience:?}");
+}
+
+#[test]
+fn operations_that_were_acknowledged_unseen_let_no_other_wait() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    let (origin, target) = (&job.endpoints[0], &job.endpoints[1]);
+    let waits = || origin.domain.peer(1).send_queue().has_unsent();
+    for number in 0..10 * u64::from(AT_ONCE) {
+        assert_eq!(origin.send(1, number, &[7; 100]), Status::Done);
+        assert!(
+            !waits(),
+            "message {number}: the origin computes between its messages, and makes no progress"
+        );
+        let (until, mut has_come) = (Instant::now() + Duration::from_secs(20), false);
+        while !has_come {
+            assert!(Instant::now() < until, "waited in vain for message {number}");
+            target.progress(&mut |event| has_come |= matches!(event, Event::Message { .. })).unwrap();
+        }
+        // The acknowledgement leaves in a round that finds nothing.
+        target.progress(&mut |_| ()).unwrap();
+    }
 }
 
 /// The limit of descriptors holds for a whole process: a copy of this program has it for itself.

@@ -7,8 +7,8 @@ use crate::coll::schedule::{ANNOUNCEMENT_BYTES, Buffer, MAILBOX_BYTES, Place, Ra
 use crate::coll::teams::Teams;
 use crate::endpoint::RemoteAddress;
 use crate::memory::route::Route;
-use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
+use pelago_fabric::{Completion, copy};
 
 impl Request {
     pub fn put(
@@ -88,7 +88,7 @@ impl Request {
         // SAFETY: the caller's promises are the same, and the word lies in the other's block, aligned.
         unsafe {
             match net.injects(bytes) {
-                true => net.put_message_signal(world, put, signal),
+                true => net.put_message_signal(world, put, signal, Completion::Unreported),
                 false => net.put_signal(world, put, signal, Some(&self.sources(world))),
             }
         }
