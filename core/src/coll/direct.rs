@@ -10,8 +10,8 @@
 //!
 //! Invariant: a member that has begun an operation is done with all staging slots of earlier ones. A staging
 //! slot is written again, [`STAGING_SLOTS`] operations later, only when all members have begun a later
-//! operation than that of its old contents. Elements are combined in the order of ranks, each result by one member or
-//! by all alike, so results are the same everywhere and do not depend on the form.
+//! operation than that of its old contents. Elements are combined in the order of ranks, each result by one
+//! member or by all alike, so results are the same everywhere and do not depend on the form.
 
 mod agreement;
 
