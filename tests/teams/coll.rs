@@ -454,12 +454,12 @@ everywhere! {
 }
 
 #[test]
-fn boards_are_not_used_again_before_threads_have_read_them() {
+fn staging_slots_are_not_used_again_before_threads_have_read_them() {
     spmd(3, a_stream_of_broadcasts).unwrap();
 }
 
 #[test]
-fn boards_are_not_used_again_before_processes_have_read_them() {
+fn staging_slots_are_not_used_again_before_processes_have_read_them() {
     pelago::processes!(3, a_stream_of_broadcasts);
 }
 

@@ -33,7 +33,7 @@ use pelago_fabric::sync::{AtomicU32, Ordering};
 /// How a block is aligned.
 pub const ALIGN_BYTES: usize = 4096;
 /// Staging slots of a member, used in turn.
-pub const BOARDS: usize = 8;
+pub const STAGING_SLOTS: usize = 8;
 /// Bytes of data that a staging slot itself holds, beside its stamp.
 pub const STAGING_SLOT_BYTES: usize = 56;
 /// Bytes of data that its page holds.
@@ -41,12 +41,12 @@ pub const PAGE_BYTES: usize = 1024;
 
 const WAITERS_OFFSET: usize = size_of::<Stamp>();
 const MEETING_OFFSET: usize = 64;
-const BOARDS_OFFSET: usize = 256;
+const STAGING_OFFSET: usize = 256;
 const KINDS_OFFSET: usize = 768;
-const STARTED_OFFSET: usize = KINDS_OFFSET + BOARDS * size_of::<Stamp>();
+const STARTED_OFFSET: usize = KINDS_OFFSET + STAGING_SLOTS * size_of::<Stamp>();
 const AGREEMENTS_OFFSET: usize = STARTED_OFFSET + size_of::<Stamp>();
 const PAGES_OFFSET: usize = 1024;
-const EXCHANGE_OFFSET: usize = PAGES_OFFSET + BOARDS * PAGE_BYTES;
+const EXCHANGE_OFFSET: usize = PAGES_OFFSET + STAGING_SLOTS * PAGE_BYTES;
 /// Bytes of a block that has the parts for direct operations only.
 pub const DIRECT_BYTES: usize = EXCHANGE_OFFSET;
 /// Bytes that a member sends in an exchange: an agreement record, and how many calls it has begun in two
@@ -58,8 +58,8 @@ const SLOT_BYTES: usize = 16 + MAILBOX_BYTES;
 const AREA_RANKS: usize = if cfg!(debug_assertions) { 12 } else { 1024 };
 
 const _: () = assert!(WAITERS_OFFSET + size_of::<AtomicU32>() <= MEETING_OFFSET);
-const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= BOARDS_OFFSET);
-const _: () = assert!(BOARDS_OFFSET + BOARDS * 64 <= KINDS_OFFSET);
+const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= STAGING_OFFSET);
+const _: () = assert!(STAGING_OFFSET + STAGING_SLOTS * 64 <= KINDS_OFFSET);
 const _: () = assert!(AGREEMENTS_OFFSET + size_of::<Stamp>() <= PAGES_OFFSET);
 
 /// Size of a block for a team of `n`, with staging buffers or without.
@@ -178,9 +178,9 @@ impl TeamCore {
     }
 
     /// The last agreement of a member among the direct operations whose numbers are equal to this one modulo
-    /// [`BOARDS`].
+    /// [`STAGING_SLOTS`].
     pub fn agreed(&self, rank: usize, operation: u64) -> &Stamp {
-        let offset = KINDS_OFFSET + operation as usize % BOARDS * size_of::<Stamp>();
+        let offset = KINDS_OFFSET + operation as usize % STAGING_SLOTS * size_of::<Stamp>();
         // SAFETY: the block of each member is mapped there, and has this word, accessed as an atomic only.
         unsafe { &*self.starts.0[rank].add(offset).cast::<Stamp>() }
     }
@@ -216,14 +216,14 @@ impl TeamCore {
     #[inline(always)]
     pub fn staging_slot(&self, rank: usize, operation: u64) -> StagingSlot {
         // SAFETY: the block of each member is mapped there.
-        unsafe { board_in(self.starts.0[rank], operation) }
+        unsafe { staging_slot_in(self.starts.0[rank], operation) }
     }
 
     /// This PE's staging slot for a direct operation.
     #[inline(always)]
     pub fn own_staging_slot(&self, operation: u64) -> StagingSlot {
         // SAFETY: this PE's block is mapped there.
-        unsafe { board_in(self.own.0, operation) }
+        unsafe { staging_slot_in(self.own.0, operation) }
     }
 }
 
@@ -232,11 +232,11 @@ impl TeamCore {
 /// # Safety
 /// A member's block begins there.
 #[inline(always)]
-unsafe fn board_in(start: *mut u8, operation: u64) -> StagingSlot {
-    let turn = operation as usize % BOARDS;
+unsafe fn staging_slot_in(start: *mut u8, operation: u64) -> StagingSlot {
+    let turn = operation as usize % STAGING_SLOTS;
     // SAFETY: the staging slots and pages of a block lie at these offsets.
     unsafe {
-        let stamp = start.add(BOARDS_OFFSET + turn * 64);
+        let stamp = start.add(STAGING_OFFSET + turn * 64);
         let page = start.add(PAGES_OFFSET + turn * PAGE_BYTES);
         StagingSlot { stamp: stamp.cast(), inline: stamp.add(8), page }
     }

@@ -9,13 +9,13 @@
 //! which nothing else writes to, and it shows its data when all members have begun the same agreement.
 //!
 //! Invariant: a member that has begun an operation is done with all staging slots of earlier ones. A staging
-//! slot is written again, [`BOARDS`] operations later, only when all members have begun a later operation
-//! than that of its old contents. Elements are combined in the order of ranks, each result by one member or
-//! by all alike, so results are the same everywhere and do not depend on the form.
+//! slot is written again, [`STAGING_SLOTS`] operations later, only when all members have begun a later
+//! operation than that of its old contents. Elements are combined in the order of ranks, each result by one
+//! member or by all alike, so results are the same everywhere and do not depend on the form.
 
 mod agreement;
 
-use super::block::{BOARDS, PAGE_BYTES, STAGING_SLOT_BYTES};
+use super::block::{PAGE_BYTES, STAGING_SLOT_BYTES, STAGING_SLOTS};
 use super::reduction::Combiner;
 use super::schedule::Rank;
 use crate::base::awaited::Awaited;
@@ -155,7 +155,7 @@ impl Direct<'_> {
     #[inline(always)]
     #[track_caller]
     fn make_room(&self, number: u64) {
-        if number - self.team.begun_by_all.load(Ordering::Relaxed) >= BOARDS as u64 {
+        if number - self.team.begun_by_all.load(Ordering::Relaxed) >= STAGING_SLOTS as u64 {
             make_room_slowly(self.world, self.team, self.operation, number);
         }
     }
@@ -188,7 +188,7 @@ impl Direct<'_> {
         // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
         let stamp = unsafe { &*slot.stamp };
         if !stamp.has_reached(number) {
-            await_board(self.world, self.team, self.operation, (rank, number));
+            await_staging_slot(self.world, self.team, self.operation, (rank, number));
         }
         if bytes <= STAGING_SLOT_BYTES { slot.inline } else { slot.page }
     }
@@ -300,7 +300,7 @@ impl Direct<'_> {
                 let slot = self.team.staging_slot(root, number);
                 let stamp = &*slot.stamp;
                 if !stamp.has_reached(number) {
-                    await_board(self.world, self.team, self.operation, (root, number));
+                    await_staging_slot(self.world, self.team, self.operation, (root, number));
                 }
                 copy::store(target, copy::load(slot.inline.cast::<u64>()));
             }
@@ -686,7 +686,7 @@ impl Direct<'_> {
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn await_board(world: &Teams, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
+fn await_staging_slot(world: &Teams, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
     let slot = team.staging_slot(rank, number);
     // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
     let stamp = unsafe { &*slot.stamp };
@@ -735,7 +735,7 @@ unsafe fn fold_by_function(
 #[inline(never)]
 #[track_caller]
 fn make_room_slowly(world: &Teams, team: &TeamCore, operation: &'static str, number: u64) {
-    let (least, mut by_all) = (number + 1 - BOARDS as u64, number);
+    let (least, mut by_all) = (number + 1 - STAGING_SLOTS as u64, number);
     for rank in 0..team.len() {
         let (direct, begun) = (Direct { world, team, operation }, team.begun(rank));
         if !begun.has_reached(least) {

@@ -1,6 +1,6 @@
 //! The cache of registered memory: buffers of the program at any address, for providers that require all
 //! memory to be registered. Registration takes far longer than a transfer, so memory stays registered for a
-//! while. Source: C. WaitDescriptor, D. Bonachea, A New DMA Registration Strategy for Pinning-Based High
+//! while. Source: C. Bell, D. Bonachea, A New DMA Registration Strategy for Pinning-Based High
 //! Performance Networks (firehose); the new part here is that the system reports unmapped memory
 //! (`unmapping.rs`).
 //!

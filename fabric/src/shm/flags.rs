@@ -40,9 +40,9 @@ impl Arrival {
 
 /// A number that one PE raises for others to see. All zero bytes are the start.
 ///
-/// Two of them make a *board*, by which a PE publishes data to others repeatedly. The owner raises the
-/// board's stamp after it has written the data. Each reader raises a stamp of its own when it has read them.
-/// The owner waits for these stamps before it writes the next data.
+/// Two of them guard a staging slot, by which a PE publishes data to others repeatedly. The owner raises the
+/// stamp of the slot after it has written the data. Each reader raises a stamp of its own when it has read
+/// them. The owner waits for these stamps before it writes the next data.
 #[derive(Debug, Default)]
 #[repr(transparent)]
 pub struct Stamp(AtomicU64);

@@ -136,18 +136,18 @@ fn loom_arrivals_publish_what_came_before_in_every_round() {
     });
 }
 
-/// A board that is used repeatedly: its reader sees the data of each turn, never those of the next.
+/// A staging slot that is used repeatedly: its reader sees the data of each turn, never those of the next.
 #[test]
-fn loom_a_board_shows_each_turn_to_its_reader() {
+fn loom_a_staging_slot_shows_each_turn_to_its_reader() {
     #[derive(Default)]
-    struct Board {
+    struct StagingSlot {
         stamp: Stamp,
         data: [AtomicU64; 2],
         reader: Stamp,
     }
     explore(3, || {
-        let board = Arc::new(Board::default());
-        let theirs = Arc::clone(&board);
+        let slot = Arc::new(StagingSlot::default());
+        let theirs = Arc::clone(&slot);
         let owner = thread::spawn(move || {
             for turn in 1..=3 {
                 // The reader has begun this turn, so it has finished the previous one.
@@ -159,11 +159,11 @@ fn loom_a_board_shows_each_turn_to_its_reader() {
             }
         });
         for turn in 1..=3 {
-            board.reader.raise(turn);
-            while !board.stamp.has_reached(turn) {
+            slot.reader.raise(turn);
+            while !slot.stamp.has_reached(turn) {
                 spin_once();
             }
-            let seen = board.data.each_ref().map(|word| word.load(Ordering::Relaxed));
+            let seen = slot.data.each_ref().map(|word| word.load(Ordering::Relaxed));
             assert_eq!(seen, [turn; 2]);
         }
         owner.join().unwrap();

@@ -153,12 +153,12 @@ fn difference(world: &World, mine: &Result<Extent, String>) -> pelago::Result<St
     };
     let mut bytes = words.into_bytes();
     bytes.resize(WORDS_BYTES, 0);
-    let board = world.alloc::<u8>(WORDS_BYTES)?;
-    board.put(world.my_pe(), 0, &bytes)?;
+    let words = world.alloc::<u8>(WORDS_BYTES)?;
+    words.put(world.my_pe(), 0, &bytes)?;
     world.barrier();
     let words_of = |pe: Pe| -> pelago::Result<String> {
         let mut bytes = [0; WORDS_BYTES];
-        board.get(pe, 0, &mut bytes)?;
+        words.get(pe, 0, &mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).trim_end_matches('\0').to_owned())
     };
     let first = words_of(0)?;
