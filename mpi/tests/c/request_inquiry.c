@@ -53,6 +53,18 @@ int main(int argc, char **argv) {
     HOLDS(flag && index == MPI_UNDEFINED);
     WORKS(MPI_Request_get_status(requests[0], &flag, &status));
     HOLDS(flag && status.MPI_TAG == MPI_ANY_TAG);
+    WORKS(MPI_Request_get_status_all(1, requests, &flag, statuses));
+    HOLDS(flag && statuses[0].MPI_TAG == MPI_ANY_TAG);
+    /* It stays inactive, also where a test of several finds others open: it can be started. */
+    MPI_Irecv(&in[1], 1, MPI_INT, rank, 5, MPI_COMM_WORLD, &requests[1]);
+    WORKS(MPI_Testall(2, requests, &flag, statuses));
+    EQUAL("an inactive request and an open one", 0, flag);
+    WORKS(MPI_Start(&requests[0]));
+    out = 43;
+    MPI_Send(&out, 1, MPI_INT, rank, 4, MPI_COMM_WORLD);
+    MPI_Send(&out, 1, MPI_INT, rank, 5, MPI_COMM_WORLD);
+    WORKS(MPI_Waitall(2, requests, statuses));
+    HOLDS(in[0] == 43 && in[1] == 43 && statuses[0].MPI_TAG == 4 && statuses[1].MPI_TAG == 5);
     MPI_Request_free(&requests[0]);
 
     GIVES(MPI_ERR_COUNT, MPI_Request_get_status_all(-1, requests, &flag, statuses));

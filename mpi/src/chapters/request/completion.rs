@@ -102,7 +102,7 @@ fn failure(outcome: &Outcome) -> Error {
     Error::new(outcome.error, text)
 }
 
-/// Looks once whether the operation of a request is over.
+/// Looks once whether the operation of a request is over. An inactive request stays inactive.
 pub(super) unsafe fn poll(mpi: &Mpi, handle: MPI_Request) -> Result<Option<Outcome>> {
     if handle == COMPLETE {
         return Ok(Some(Outcome::EMPTY));
@@ -110,7 +110,9 @@ pub(super) unsafe fn poll(mpi: &Mpi, handle: MPI_Request) -> Result<Option<Outco
     // SAFETY: the program uses a request in one thread at a time.
     let state = unsafe { state(handle)? };
     let outcome = state.active.poll(mpi);
-    if let Some(outcome) = outcome {
+    if let Some(outcome) = outcome
+        && !matches!(state.active, Active::Inactive)
+    {
         state.active = Active::Done(outcome);
     }
     Ok(outcome)
