@@ -143,8 +143,8 @@ impl Endpoint {
         let _ = self.issue(engine, target, |net| unsafe { net.put(put) });
     }
 
-    /// As [`put_message`](Endpoint::put_message), and signals. The completion is `Unreported`, or `Gathered` if
-    /// this PE does not wait for the receiver.
+    /// As [`put_message`](Endpoint::put_message), and signals. The completion is `Unreported`, or `Gathered`
+    /// if this PE does not wait for the receiver.
     ///
     /// # Safety
     /// Range and word lie in the heap, the word aligned. `source` is valid for reads. Such puts are

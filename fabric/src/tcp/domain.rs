@@ -402,7 +402,7 @@ impl Domain {
         self.flush_queue(peer, queue, pushed);
     }
 
-    /// Sends the bytes of a queue as far as there is room.
+    /// Sends the bytes of a queue, until the connection is full.
     #[inline]
     fn flush_queue(&self, peer: &Peer, mut queue: MutexGuard<'_, SendQueue>, pushed: io::Result<()>) {
         let flushed = pushed.and_then(|()| queue.flush());
