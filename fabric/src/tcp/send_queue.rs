@@ -2,9 +2,9 @@
 //!
 //! Small frames are gathered by Nagle's rule (RFC 896). If fewer than [`AT_ONCE`] are unacknowledged, a
 //! frame is sent at once. Otherwise it waits for others, and they are sent together: with the next progress,
-//! or when they are [`BATCH_BYTES`] long. Messages wait on while the PE goes on sending messages. A put that is not
-//! acknowledged is sent at once, as its receiver waits for it. Large data are sent from the source, without a
-//! copy.
+//! or when they are [`BATCH_BYTES`] long. Messages wait on while the PE goes on sending messages. A put that
+//! is not acknowledged is sent at once, as its receiver waits for it. Large data are sent from the source,
+//! without a copy.
 //!
 //! Invariant: bytes are sent in the order in which frames were pushed. The peer executes and acknowledges
 //! puts and messages in the order in which they were started, and replies to gets and atomics in theirs. So a
