@@ -28,6 +28,8 @@ const LOOKS_PER_MEMBERS_CHECK: u32 = 256;
 const LOOKS_PER_CHECK: u32 = 16;
 /// One in this many of those checks covers the PEs of other nodes.
 const CHECKS_PER_WATCH: u32 = 4;
+/// The number of polls between two yields of a PE that has its core for itself.
+const LOOKS_PER_YIELD: u32 = 1024;
 /// The number of yields before a PE sleeps, on a shared core, in a wait for a PE of its node.
 const YIELDS_BEFORE_SLEEP: u32 = 4;
 
@@ -124,14 +126,25 @@ impl Engine {
             }
             spin_once();
         }
-        for _ in 0..self.policy.yields {
+        let since = Instant::now();
+        for yields in 1u32.. {
             if ready() {
                 return;
             }
             let start = Instant::now();
             rustix::thread::sched_yield();
-            if start.elapsed() >= UNSHARED_REST {
+            let is_shared = start.elapsed() >= UNSHARED_REST;
+            if is_shared {
                 self.affinity.leave_shared_core(self);
+            }
+            if yields < self.policy.yields {
+                continue;
+            }
+            if is_shared || since.elapsed() >= self.policy.awake_on_own_core {
+                break;
+            }
+            if has_come_soon(LOOKS_PER_YIELD, spin_once, ready) {
+                return;
             }
         }
         let mut care = Care::default();
@@ -219,7 +232,7 @@ impl Engine {
                 if checks.is_multiple_of(CHECKS_PER_WATCH) {
                     self.watch.look(self, net, awaited, care.since());
                 }
-                if net.moves_by_itself() && traffic.pause(net) > self.policy.awake_over_net {
+                if net.moves_by_itself() && traffic.pause(net) > rests.awake(&self.policy) {
                     drop(waiting);
                     if self.sleep_guarded(net, awaited, waiters, (&mut care, ready), Guard::Watches) {
                         return;
