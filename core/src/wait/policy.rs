@@ -22,7 +22,12 @@ const AWAKE_OVER_NET: Duration = Duration::from_micros(100);
 const AWAKE_ON_OWN_CORE: Duration = Duration::from_millis(10);
 /// A call of sched_yield that takes longer has given the core to another thread. It takes 0.5 us if no other
 /// thread was runnable, and 2.8 us otherwise.
-pub(super) const UNSHARED_REST: Duration = Duration::from_nanos(1500);
+const UNSHARED_REST: Duration = Duration::from_nanos(1500);
+/// A yield that took longer was a time slice of another thread.
+const TIME_SLICE: Duration = Duration::from_micros(100);
+/// The number of shorter yields in a row, each of which let another thread have the core, after which the
+/// core counts as shared. A single one may have been an interrupt.
+const SHARED_IN_A_ROW: u32 = 3;
 /// The maximum number of polls between two rests.
 const STRIDE_MAX: u32 = 1024;
 
@@ -98,27 +103,44 @@ pub(super) struct Rests {
     /// The poll at which it rests next.
     pub(super) next: u32,
     stride: u32,
+    sharing: Sharing,
+}
+
+/// Whether another thread uses the core, by the last yields of a wait.
+#[derive(Default)]
+pub(super) struct Sharing(u32);
+
+impl Sharing {
+    /// Notes a yield. Returns whether another thread used the core meanwhile.
+    pub(super) fn note(&mut self, took: Duration) -> bool {
+        self.0 = match took {
+            _ if took >= TIME_SLICE => SHARED_IN_A_ROW,
+            _ if took >= UNSHARED_REST => self.0.saturating_add(1),
+            _ => 0,
+        };
+        self.0 > 0
+    }
+
+    /// The time that the PE stays awake after the last arrival.
+    pub(super) fn awake(&self, policy: &WaitPolicy) -> Duration {
+        if self.0 < SHARED_IN_A_ROW { policy.awake_on_own_core } else { Duration::ZERO }
+    }
 }
 
 impl Rests {
     pub(super) fn after(spins: u32) -> Rests {
-        Rests { next: spins, stride: 1 }
+        Rests { next: spins, stride: 1, sharing: Sharing::default() }
     }
 
-    /// The time that the PE stays awake after the last arrival: no other thread has used the core in its last
-    /// rest, or perhaps one has.
+    /// The time that the PE stays awake after the last arrival.
     pub(super) fn awake(&self, policy: &WaitPolicy) -> Duration {
-        if self.stride > 1 {
-            policy.awake_on_own_core.max(policy.awake_over_net)
-        } else {
-            policy.awake_over_net
-        }
+        self.sharing.awake(policy).max(policy.awake_over_net)
     }
 
     /// Plans the next rest after one that took `took`, and returns whether another thread used the core
     /// meanwhile.
     pub(super) fn rested(&mut self, looks: u32, took: Duration) -> bool {
-        let is_shared = took >= UNSHARED_REST;
+        let is_shared = self.sharing.note(took);
         self.stride = if is_shared { 1 } else { (2 * self.stride).min(STRIDE_MAX) };
         self.next = looks.wrapping_add(self.stride);
         is_shared
@@ -143,5 +165,26 @@ impl Traffic {
             self.last = Instant::now();
         }
         self.last.elapsed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_core_is_shared_after_a_time_slice_or_several_short_yields_in_a_row() {
+        let settings = Settings { test_sleeps: false, yields: None, ..Settings::default() };
+        let policy = WaitPolicy::new(2, 2, None, &settings);
+        let [alone, short, slice] = [500, 2000, 3_000_000].map(Duration::from_nanos);
+        let mut sharing = Sharing::default();
+        let mut note = |took| (sharing.note(took), sharing.awake(&policy));
+        assert_eq!(note(alone), (false, AWAKE_ON_OWN_CORE));
+        assert_eq!([(); 2].map(|()| note(short)), [(true, AWAKE_ON_OWN_CORE); 2]);
+        assert_eq!(note(short), (true, Duration::ZERO));
+        assert_eq!(note(alone), (false, AWAKE_ON_OWN_CORE));
+        assert_eq!(note(slice), (true, Duration::ZERO));
+        let crowded = WaitPolicy::new(3, 2, None, &settings);
+        assert_eq!(Sharing::default().awake(&crowded), Duration::ZERO, "PEs outnumber the cores");
     }
 }

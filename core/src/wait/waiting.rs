@@ -10,7 +10,7 @@
 
 use super::engine::Engine;
 use super::liveness::Care;
-use super::policy::{Rests, Traffic, UNSHARED_REST};
+use super::policy::{Rests, Sharing, Traffic};
 use super::service::Guard;
 use super::sleeps::{BLOCK_BOUND, SLEEP_BOUND};
 use crate::Pe;
@@ -126,21 +126,20 @@ impl Engine {
             }
             spin_once();
         }
-        let since = Instant::now();
+        let (since, mut sharing) = (Instant::now(), Sharing::default());
         for yields in 1u32.. {
             if ready() {
                 return;
             }
             let start = Instant::now();
             rustix::thread::sched_yield();
-            let is_shared = start.elapsed() >= UNSHARED_REST;
-            if is_shared {
+            if sharing.note(start.elapsed()) {
                 self.affinity.leave_shared_core(self);
             }
             if yields < self.policy.yields {
                 continue;
             }
-            if is_shared || since.elapsed() >= self.policy.awake_on_own_core {
+            if since.elapsed() >= sharing.awake(&self.policy) {
                 break;
             }
             if has_come_soon(LOOKS_PER_YIELD, spin_once, ready) {
