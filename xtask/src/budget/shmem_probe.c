@@ -101,10 +101,12 @@ static void say(FILE *out, int with_collectives)
 
 static void probe(int with_collectives)
 {
-    /* Over TCP the first put connects, the next one is sent, and the one after that begins a batch. */
+    /* Over TCP the first put connects, the next four are sent, and another one begins a batch, to which the counted
+     * one is added. */
     shmem_int_p(word, 1, pe);
     shmem_quiet();
-    shmem_int_p(word, 1, pe);
+    for (int i = 0; i < 5; i++)
+        shmem_int_p(word, 1, pe);
     shmem_int_p_probe();
     /* What is got is alone: nothing else is under way. */
     shmem_quiet();
