@@ -6,8 +6,9 @@ use crate::dice::Dice;
 use pelago::event;
 use pelago::message::{self, Any, Received};
 use pelago::prelude::*;
+#[cfg(feature = "full")]
+use pelago::sim::SimParams;
 use pelago::{Result, Spmd};
-use std::sync::Mutex;
 
 everywhere! {
     order(3): messages_are_received_in_the_order_sent;
@@ -195,31 +196,31 @@ fn a_flood_of_unexpected_messages_is_kept_in_order(world: &World) {
     }
 }
 
-/// Whether this job is to send 10^6 messages: on simulated networks these take more than a minute for each
-/// seed.
-fn floods_fully(world: &World) -> bool {
-    /// The members of PE 0's node in the simulated jobs so far, which tell their kinds apart.
-    static KINDS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-    if !cfg!(feature = "full") || !world.is_simulated() {
-        return cfg!(feature = "full");
-    }
-    let mates = world.team().split_node().unwrap().n_pes();
-    let mut is_first = false;
-    if world.my_pe() == 0 {
-        let mut kinds = KINDS.lock().unwrap();
-        is_first = !kinds.contains(&mates);
-        kinds.push(mates);
-    }
-    world.team().broadcast_value(0, u8::from(is_first)).unwrap() == 1
+/// In the full tier there are 10^6 messages, except over simulated networks: see
+/// [`a_million_messages_flood_one_on_simulated_networks`].
+fn seven_pes_flood_one_that_receives_late(world: &World) {
+    let is_whole = cfg!(feature = "full") && !world.is_simulated();
+    flood_late(world, if is_whole { A_SEVENTH } else { common::rounds(world, 3_000, 60) });
 }
 
+/// They take more than a minute for each network, so they are sent over one of each kind.
+#[cfg(feature = "full")]
+#[test]
+fn a_million_messages_flood_one_on_simulated_networks() {
+    let nodes = SimParams { maps_nodes: true, ..SimParams::chaos(1) }.on_nodes(8, 2);
+    for network in [SimParams::chaos(0), nodes] {
+        Spmd::new(8).sim(network).run(|world| flood_late(world, A_SEVENTH)).unwrap();
+    }
+}
+
+/// The messages of each of seven PEs that send 10^6.
+const A_SEVENTH: u64 = 142_858;
+
 /// PE 0 keeps no more than its memory for unexpected messages holds (60 MiB for 8 PEs, 16 KiB a message),
-/// receives all of them later, and each PE's in order. In the full tier there are 10^6, in every kind of job;
-/// on simulated networks in the first job of each kind, and 420 in those of the other seeds.
-fn seven_pes_flood_one_that_receives_late(world: &World) {
+/// receives all of them later, `count` of each other PE, and each PE's in order.
+fn flood_late(world: &World, count: u64) {
     const KEPT_MAX: usize = (60 << 20) / 8 / (16 << 10);
     let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
-    let count = if floods_fully(world) { 142_858 } else { common::rounds(world, 3_000, 60) };
     if me != 0 {
         return (0..count).for_each(|number| team.send(0, 0, &[number]).unwrap());
     }

@@ -127,23 +127,19 @@ impl Engine {
             spin_once();
         }
         let (since, mut sharing) = (Instant::now(), Sharing::default());
-        for yields in 1u32.. {
-            if ready() {
+        for yields in 0u32.. {
+            // The first yields follow each other: a PE that shares its core without knowing lets others run.
+            let looks = if yields < self.policy.yields { 1 } else { LOOKS_PER_YIELD };
+            if has_come_soon(looks, spin_once, ready) {
                 return;
+            }
+            if yields >= self.policy.yields && since.elapsed() >= sharing.awake(&self.policy) {
+                break;
             }
             let start = Instant::now();
             rustix::thread::sched_yield();
             if sharing.note(start.elapsed()) {
                 self.affinity.leave_shared_core(self);
-            }
-            if yields < self.policy.yields {
-                continue;
-            }
-            if since.elapsed() >= sharing.awake(&self.policy) {
-                break;
-            }
-            if has_come_soon(LOOKS_PER_YIELD, spin_once, ready) {
-                return;
             }
         }
         let mut care = Care::default();

@@ -378,18 +378,11 @@ impl Domain {
         pushed: io::Result<()>,
         header: &Header,
     ) {
+        if pushed.is_ok() && !queue.is_due(header) && queue.begins_batch() {
+            queue = self.receive_acks(peer, queue);
+        }
         if pushed.is_ok() && !queue.is_due(header) {
-            if queue.begins_batch() {
-                // A PE that computes between its operations has not received the acknowledgements.
-                drop(queue);
-                self.receive(peer, &mut Sink::to_inboxes());
-                queue = peer.send_queue();
-            }
-            if !queue.has_unsent() {
-                // Another thread has sent it, or the reply to a request.
-            } else if queue.is_due(header) {
-                self.flush_queue(peer, queue, Ok(()));
-            } else if queue.socket.is_none() {
+            if queue.socket.is_none() {
                 self.send_later(peer, queue, Ok(()));
             } else if header.kind == Kind::Message {
                 self.gather(peer, &mut queue);
@@ -399,17 +392,25 @@ impl Domain {
             }
             return;
         }
-        self.flush_queue(peer, queue, pushed);
-    }
-
-    /// Sends the bytes of a queue, until the connection is full.
-    #[inline]
-    fn flush_queue(&self, peer: &Peer, mut queue: MutexGuard<'_, SendQueue>, pushed: io::Result<()>) {
         let flushed = pushed.and_then(|()| queue.flush());
         if !matches!(flushed, Ok(true)) {
             self.watch_room(peer, &mut queue, true);
             self.send_later(peer, queue, flushed.map(drop));
         }
+    }
+
+    /// Receives what a peer has sent: a PE that computes between its operations has not seen their
+    /// acknowledgements. Others may send the queue meanwhile.
+    #[cold]
+    #[inline(never)]
+    fn receive_acks<'p>(
+        &self,
+        peer: &'p Peer,
+        queue: MutexGuard<'p, SendQueue>,
+    ) -> MutexGuard<'p, SendQueue> {
+        drop(queue);
+        self.receive(peer, &mut Sink::to_inboxes());
+        peer.send_queue()
     }
 
     /// Lets the messages of a queue wait for others.

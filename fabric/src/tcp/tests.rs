@@ -619,16 +619,16 @@ fn a_process_that_has_proved_itself_waits_for_a_slow_peer() {
     let job = Job::open(2);
     job.start_put(0, 1, 7);
     let peer = job.endpoints[0].domain.peer(1);
-    let mut patience = None;
+    let mut time_left = None;
     job.until("the proof", || {
         if let Link::Connecting(attempt) = &*peer.link()
             && let Stage::Proved(..) = attempt.stage
         {
-            patience = Some(attempt.deadline - Instant::now());
+            time_left = Some(attempt.deadline - Instant::now());
         }
-        patience.is_some()
+        time_left.is_some()
     });
-    assert!(patience > Some(Duration::from_secs(20)), "{patience:?}");
+    assert!(time_left > Some(Duration::from_secs(20)), "{time_left:?}");
 }
 
 #[test]
