@@ -613,6 +613,31 @@ fn messages_are_gathered_while_more_follow() {
     assert_eq!(rounds, Some(16), "messages do not wait for ever");
 }
 
+#[test]
+fn gathered_puts_wait_for_others_until_the_next_progress() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    let pe = &job.endpoints[0];
+    let waits = || pe.domain.peer(1).send_queue().has_unsent();
+    let (target, value) = (Remote { key: KEY, offset_bytes: 8 }, 7_u64);
+    let start = |completion| {
+        let put = Put { pe: 1, target, source: (&raw const value).cast(), bytes: 8, completion };
+        // SAFETY: the value is copied, and its place lies in the region.
+        assert_eq!(unsafe { pe.put(put) }, Status::Pending);
+    };
+    for number in 1..=AT_ONCE {
+        start(Completion::Gathered);
+        assert!(!waits(), "put {number} waits for nothing");
+    }
+    start(Completion::Gathered);
+    assert!(waits(), "the receiver has not taken the earlier ones");
+    start(Completion::Unreported);
+    assert!(!waits(), "a put that the receiver waits for takes them along");
+    start(Completion::Gathered);
+    pe.progress(&mut |_| ()).unwrap();
+    assert!(!waits(), "progress sends them");
+}
+
 /// The peer may use the connection once it has the proof: an attempt that ended before would lose it.
 #[test]
 fn a_process_that_has_proved_itself_waits_for_a_slow_peer() {
