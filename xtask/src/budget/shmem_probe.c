@@ -4,6 +4,7 @@
 
 #define _GNU_SOURCE
 #include <shmem.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,8 @@ static int *word;
 static long *long_word;
 static char *target, *source;
 static int pe;
+/* The process of that PE, if it is far. */
+static long *process;
 
 static shmem_team_t team;
 
@@ -102,12 +105,17 @@ static void say(FILE *out, int with_collectives)
 static void probe(int with_collectives)
 {
     /* Over TCP the first put connects, the next four are sent, and another one begins a batch, to which the counted
-     * one is added. */
+     * one is added. The far PE is stopped, because a put that it acknowledges makes place for one more to be sent. */
+    long far = getenv("BUDGET_FAR") && pe != shmem_my_pe() ? shmem_long_g(process, pe) : 0;
     shmem_int_p(word, 1, pe);
     shmem_quiet();
+    if (far && kill(far, SIGSTOP) != 0)
+        exit(6);
     for (int i = 0; i < 5; i++)
         shmem_int_p(word, 1, pe);
     shmem_int_p_probe();
+    if (far && kill(far, SIGCONT) != 0)
+        exit(7);
     /* What is got is alone: nothing else is under way. */
     shmem_quiet();
     shmem_int_g_probe();
@@ -136,6 +144,9 @@ int main(void)
     target = shmem_malloc(64);
     source = shmem_malloc(64);
     memset(long_word, 0, 64);
+    process = shmem_malloc(sizeof *process);
+    *process = getpid();
+    shmem_barrier_all();
     shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, 1, NULL, 0, &team);
     if (shmem_my_pe() == 0)
         pe = neighbour();

@@ -7,6 +7,7 @@
 
 use super::objects::{self, Object};
 use super::{fork, sections, system};
+use pelago::binding::thread_count;
 use std::fmt;
 use std::ops::Range;
 
@@ -68,7 +69,7 @@ impl Extent {
             ));
         }
         if self.is_self_contained {
-            let others = system::other_threads().map_err(unreadable)?;
+            let others = thread_count().map_err(unreadable)? - 1;
             if others > 0 {
                 return Err(format!(
                     "the fabric's provider has threads ({others}), and the program, linked with -static, has \

@@ -1,14 +1,9 @@
 //! The system calls of the switch of static data.
 
-use pelago::binding::thread_count;
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags};
 use std::fs;
 use std::ops::Range;
 use std::ptr::null_mut;
-use std::time::{Duration, Instant};
-
-/// The time for which a thread that has ended may still be listed.
-const ENDING_BOUND: Duration = Duration::from_millis(200);
 
 /// Size of a page.
 pub(super) fn page_bytes() -> usize {
@@ -19,18 +14,6 @@ pub(super) fn page_bytes() -> usize {
 /// The file of the program, for messages.
 pub(super) fn program() -> String {
     fs::read_link("/proc/self/exe").map_or("a program".to_owned(), |path| path.display().to_string())
-}
-
-/// The number of threads of this process besides this one, without threads that have just ended.
-pub(super) fn other_threads() -> std::io::Result<usize> {
-    let deadline = Instant::now() + ENDING_BOUND;
-    loop {
-        let others = thread_count()? - 1;
-        if others == 0 || Instant::now() > deadline {
-            return Ok(others);
-        }
-        rustix::thread::sched_yield();
-    }
 }
 
 /// Makes whole pages of this PE's shared memory zero. They are given back to the system, unless they are
