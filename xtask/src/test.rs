@@ -4,7 +4,7 @@
 //! full tier adds the tests behind the feature `full` of each crate that has one; it installs the packages
 //! that they need if it has the rights, and fails if a package is missing; no test is skipped.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -59,6 +59,7 @@ pub fn run(full: bool) -> Result<()> {
         vec![Step { name: "tests", work: Work::Tests(tests(&["--workspace", "--features", ALL_OPTIONAL])) }];
     let mut rows = run_beside(quick, checks(&metadata.target_directory)?)?;
     if full {
+        forget_packed(&cargo_home()?, &metadata.packages)?;
         let full = vec![
             Step { name: "packages", work: Work::Call("apt-get install", install_needs) },
             Step { name: "publish", work: Work::Command(package(&metadata.packages)) },
@@ -174,6 +175,32 @@ fn package(packages: &[Package]) -> Command {
     command
 }
 
+/// The folder in which cargo keeps what it has loaded.
+fn cargo_home() -> Result<PathBuf> {
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo"));
+    std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home).context("HOME is not set")
+}
+
+/// Removes what an earlier `cargo package` has unpacked of these crates. Cargo keeps it by name and version, and
+/// would build the other crates on it although they have changed since.
+fn forget_packed(cargo_home: &Path, packages: &[Package]) -> Result<()> {
+    let Ok(registries) = std::fs::read_dir(cargo_home.join("registry/src")) else { return Ok(()) };
+    for registry in registries {
+        let registry = registry?;
+        // The registry of `cargo package` is a folder: its name begins with the empty name of a host.
+        if !registry.file_name().to_string_lossy().starts_with('-') {
+            continue;
+        }
+        for Package { name, version, .. } in packages {
+            let unpacked = registry.path().join(format!("{name}-{version}"));
+            if unpacked.exists() {
+                std::fs::remove_dir_all(&unpacked).with_context(|| format!("{}", unpacked.display()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Installs the missing packages, or lists them.
 fn install_needs() -> Result<()> {
     let missing = missing_packages(Need::is_met);
@@ -247,6 +274,20 @@ mod tests {
         let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
         let features = format!("a/full,c/full,{ALL_OPTIONAL}");
         assert_eq!(arguments, ["test", "--no-fail-fast", "-p", "a", "-p", "c", "--features", &features]);
+    }
+
+    #[test]
+    fn only_own_crates_of_the_registry_of_packages_are_forgotten() {
+        let home = std::env::temp_dir().join(format!("xtask-home-{}", std::process::id()));
+        let sources = home.join("registry/src");
+        let kept = ["-1/b-1.0.0", "-1/a-0.9.0", "index.crates.io-2/a-1.0.0"].map(|name| sources.join(name));
+        let gone = ["-1/a-1.0.0", "-3/a-1.0.0"].map(|name| sources.join(name));
+        kept.iter().chain(&gone).for_each(|folder| std::fs::create_dir_all(folder.join("src")).unwrap());
+        let own = Package { version: "1.0.0".into(), ..package("a", &[]) };
+        forget_packed(&home, &[own]).unwrap();
+        assert!(kept.iter().all(|folder| folder.exists()) && !gone.iter().any(|folder| folder.exists()));
+        std::fs::remove_dir_all(&home).unwrap();
+        forget_packed(&home, &[]).unwrap();
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct Metadata {
 #[derive(Default, Deserialize)]
 pub struct Package {
     pub name: String,
+    #[serde(default)]
+    pub version: String,
     /// The features by name; the values are not used.
     pub features: BTreeMap<String, Vec<String>>,
     pub dependencies: Vec<Dependency>,
