@@ -181,8 +181,8 @@ fn cargo_home() -> Result<PathBuf> {
     std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home).context("HOME is not set")
 }
 
-/// Removes what an earlier `cargo package` has unpacked of these crates. Cargo keeps it by name and version, and
-/// would build the other crates on it although they have changed since.
+/// Removes what an earlier `cargo package` has unpacked of these crates. Cargo keeps it by name and version,
+/// and would build the other crates on it although they have changed since.
 fn forget_packed(cargo_home: &Path, packages: &[Package]) -> Result<()> {
     let Ok(registries) = std::fs::read_dir(cargo_home.join("registry/src")) else { return Ok(()) };
     for registry in registries {

@@ -38,10 +38,20 @@ static void binary_interface(void) {
     WORKS(MPI_Abi_get_fortran_booleans(4, &wrong, &wrong, &is_set));
     EQUAL("logical values before they are set", 0, is_set);
     GIVES(MPI_ERR_ABI, MPI_Abi_set_fortran_booleans(3, &yes, &no));
+    yes = -1;
     WORKS(MPI_Abi_set_fortran_booleans(4, &yes, &no));
-    yes = no = -1;
+    yes = no = 7;
     WORKS(MPI_Abi_get_fortran_booleans(4, &yes, &no, &is_set));
-    HOLDS(is_set && yes == 1 && no == 0);
+    HOLDS(is_set && yes == -1 && no == 0);
+    /* The results of reductions are these values, also for operands that other compilers call true. */
+    int operands[] = {-1, 0, 1, 0}, others[] = {-1, -1, 2, 0};
+    WORKS(MPI_Reduce_local(operands, others, 4, MPI_LOGICAL, MPI_LAND));
+    HOLDS(others[0] == -1 && others[1] == 0 && others[2] == -1 && others[3] == 0);
+    WORKS(MPI_Reduce_local(operands, others, 4, MPI_LOGICAL, MPI_LXOR));
+    HOLDS(others[0] == 0 && others[1] == 0 && others[2] == 0 && others[3] == 0);
+    others[1] = 1;
+    WORKS(MPI_Reduce_local(operands, others, 4, MPI_INT, MPI_LOR));
+    HOLDS(others[0] == 1 && others[1] == 1 && others[2] == 1 && others[3] == 0);
     GIVES(MPI_ERR_ABI, MPI_Abi_get_fortran_booleans(8, &yes, &no, &is_set));
 }
 

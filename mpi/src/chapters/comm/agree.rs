@@ -8,9 +8,7 @@ use crate::abi::*;
 use crate::chapters::error::{Error, Result, no_algorithm};
 use crate::chapters::library::Mpi;
 use pelago_core::coll::shape::Operation;
-use pelago_core::message_coll::{
-    Exchange, Memory, MessageCall, Outcome, Pending, Receive, Send, Stage, Task,
-};
+use pelago_core::message_coll::{Memory, MessageCall, Outcome, Pending, Stage, Task};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -144,45 +142,4 @@ pub fn digest(arguments: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     arguments.hash(&mut hasher);
     hasher.finish()
-}
-
-/// Sends each member of a communicator a list, and returns the lists that the members have sent to this one.
-pub fn exchange_lists(mpi: &Mpi, comm: &Comm, lists: &[Vec<c_int>]) -> Result<Vec<Vec<c_int>>> {
-    const ELEMENT_BYTES: usize = size_of::<c_int>();
-    let (n, me, all) = (comm.len(), comm.my_rank(), &mpi.core.message_coll);
-    let lengths: Vec<u64> = lists.iter().map(|list| list.len() as u64).collect();
-    let mut theirs = vec![0u64; n];
-    let memory =
-        Memory { source: lengths.as_ptr().cast(), target: theirs.as_mut_ptr().cast(), combiner: None };
-    let call = MessageCall::of_bytes(Operation::AllToAll, 0, size_of::<u64>());
-    // SAFETY: the memory has the bytes of the call, and the operation is over at return.
-    checked(unsafe { all.run_call(&mpi.core, &comm.members, &call, &memory) })?;
-    let data = lists.concat();
-    let mut arrived = vec![0 as c_int; theirs.iter().sum::<u64>() as usize];
-    let (mut from, mut into): (*const u8, *mut u8) = (data.as_ptr().cast(), arrived.as_mut_ptr().cast());
-    let mut exchange = Exchange::default();
-    for rank in 0..n {
-        let [sent, received] = [lengths[rank], theirs[rank]].map(|length| length as usize * ELEMENT_BYTES);
-        if rank == me {
-            exchange.copies.push((from, into, sent));
-        } else {
-            let (send, receive) = (
-                Send { to: rank, slot: 0, from, bytes: sent },
-                Receive { from: rank, slot: 0, into, bytes: received },
-            );
-            exchange.sends.extend((sent > 0).then_some(send));
-            exchange.receives.extend((received > 0).then_some(receive));
-        }
-        (from, into) = (from.wrapping_add(sent), into.wrapping_add(received));
-    }
-    // SAFETY: both lists have the bytes of the exchange, and it is over at return.
-    let outcome = unsafe { all.run_exchange(&mpi.core, &comm.members, "exchange of lists", exchange) };
-    checked(Some(outcome))?;
-    let mut rest = &arrived[..];
-    let cut = |&length: &u64| {
-        let (list, others) = rest.split_at(length as usize);
-        rest = others;
-        list.to_vec()
-    };
-    Ok(theirs.iter().map(cut).collect())
 }

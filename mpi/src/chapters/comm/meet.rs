@@ -15,12 +15,17 @@ fn run(mpi: &Mpi, comm: &Comm, call: &MessageCall, source: *const u8, target: *m
     checked(outcome)
 }
 
+/// A value of each member of a communicator, by rank. It has no padding.
+pub fn gather<T: Copy>(mpi: &Mpi, comm: &Comm, mine: T) -> Result<Vec<T>> {
+    let mut all = vec![mine; comm.len()];
+    let call = MessageCall::of_bytes(Operation::AllGather, 0, size_of::<T>());
+    run(mpi, comm, &call, (&raw const mine).cast(), all.as_mut_ptr().cast())?;
+    Ok(all)
+}
+
 /// Some words of each member of a communicator, by rank.
 pub fn gather_words<const N: usize>(mpi: &Mpi, comm: &Comm, words: [u64; N]) -> Result<Vec<[u64; N]>> {
-    let mut all = vec![[0u64; N]; comm.len()];
-    let call = MessageCall::of_bytes(Operation::AllGather, 0, size_of_val(&words));
-    run(mpi, comm, &call, words.as_ptr().cast(), all.as_mut_ptr().cast())?;
-    Ok(all)
+    gather(mpi, comm, words)
 }
 
 /// A barrier of the members of a communicator.

@@ -7,6 +7,7 @@
 mod agree;
 mod create;
 mod duplicate;
+mod exchange;
 mod inquiry;
 mod inter;
 mod leave;
@@ -14,13 +15,14 @@ mod link;
 mod meet;
 mod split_type;
 
-pub use agree::{Agreed, agree, digest, exchange_lists};
+pub use agree::{Agreed, agree, digest};
 pub use create::*;
 pub use duplicate::*;
+pub use exchange::{exchange, exchange_known, exchange_lists};
 pub use inquiry::*;
 pub use inter::*;
 pub use leave::*;
-pub use meet::{barrier, gather_words};
+pub use meet::{barrier, gather, gather_words};
 pub use split_type::*;
 
 use crate::abi::*;

@@ -37,6 +37,7 @@ pub use fortran::*;
 pub use inquiry::*;
 pub use named::Basic;
 pub use pack::*;
+pub use walk::{Steps, gather_strided, scatter_strided};
 
 use crate::abi::*;
 use crate::chapters::attribute::Attributes;

@@ -382,3 +382,34 @@ impl Visit for Scatter {
         self.from = self.from.wrapping_add(offsets.len() * bytes);
     }
 }
+
+/// Copies blocks of one length at one distance in `from` to `into`, one after the other.
+///
+/// # Panics
+/// If a slice does not have them, or the distance is negative.
+pub fn gather_strided(from: &[u8], offset: usize, steps: Steps, bytes: usize, into: &mut [u8]) {
+    check_blocks(from.len(), offset, steps, bytes, into.len());
+    let mut gather = Gather { buffer: from.as_ptr(), into: into.as_mut_ptr() };
+    gather.strided(offset as isize, steps.count, steps.stride, bytes);
+}
+
+/// The reverse.
+///
+/// # Panics
+/// As [`gather_strided`].
+pub fn scatter_strided(from: &[u8], into: &mut [u8], offset: usize, steps: Steps, bytes: usize) {
+    check_blocks(into.len(), offset, steps, bytes, from.len());
+    let mut scatter = Scatter { from: from.as_ptr(), buffer: into.as_mut_ptr() };
+    scatter.strided(offset as isize, steps.count, steps.stride, bytes);
+}
+
+fn check_blocks(room: usize, offset: usize, steps: Steps, bytes: usize, packed: usize) {
+    let Steps { count, stride } = steps;
+    let last = usize::try_from(stride).ok().and_then(|stride| stride.checked_mul(count.saturating_sub(1)));
+    let end = last.and_then(|last| offset.checked_add(last)?.checked_add(bytes));
+    let is_within = end.is_some_and(|end| end <= room) && count.checked_mul(bytes) == Some(packed);
+    assert!(
+        is_within,
+        "{count} blocks of {bytes} bytes from {offset} on, {stride} apart, in {room} and {packed}"
+    );
+}

@@ -103,6 +103,18 @@ pub unsafe fn abi_set_fortran_booleans(
     Ok(())
 }
 
+/// The values of false and true of a Fortran logical with this many bytes, if they were set. Those of a byte
+/// are the values of C's `bool`.
+pub fn fortran_booleans(bytes: usize) -> Option<[u128; 2]> {
+    let Booleans { is_true, is_false } = BOOLEANS.get().filter(|known| known.is_true.len() == bytes)?;
+    let value = |from: &[u8]| {
+        let mut all = [0; size_of::<u128>()];
+        all[..bytes].copy_from_slice(from);
+        u128::from_le_bytes(all)
+    };
+    (bytes > 1).then(|| [value(is_false), value(is_true)])
+}
+
 /// `MPI_Abi_get_fortran_booleans`.
 pub unsafe fn abi_get_fortran_booleans(
     logical_size: c_int,

@@ -1,7 +1,7 @@
-//! Collective accesses at explicit offsets and at the individual file pointers: each process does its own.
-//! Their order is not defined, and none needs what another does.
+//! Collective accesses at explicit offsets and at the individual file pointers. Blocking ones may be buffered
+//! (`buffering`). In the others each process does its own part and waits for none.
 
-use super::access::{Buffer, Direction, Moved};
+use super::access::{Buffer, Direction, Moved, Plan};
 use super::independent::{Report, at_offset, at_pointer};
 use super::{File, find};
 use crate::abi::*;
@@ -20,9 +20,9 @@ impl File {
         offset: i64,
         buffer: Buffer,
     ) -> Result<Moved> {
-        self.check_no_split()?;
+        let plan = self.plan_all(mpi, direction, buffer);
         // SAFETY: the caller promises the buffer, as this function demands.
-        unsafe { self.access_at(mpi, direction, offset, buffer) }
+        unsafe { self.access_together(mpi, plan, offset) }
     }
 
     /// This process's part of an access at the individual file pointers.
@@ -30,6 +30,41 @@ impl File {
     /// # Safety
     /// As [`access_at_all`](File::access_at_all).
     pub unsafe fn access_all(&self, mpi: &Mpi, direction: Direction, buffer: Buffer) -> Result<Moved> {
+        let plan = self.plan_all(mpi, direction, buffer);
+        let mut position = self.position();
+        // SAFETY: the caller promises the buffer, as this function demands.
+        let moved = unsafe { self.access_together(mpi, plan, *position)? };
+        *position += moved.etypes;
+        Ok(moved)
+    }
+
+    fn plan_all<'a>(&self, mpi: &'a Mpi, direction: Direction, buffer: Buffer) -> Result<Plan<'a>> {
+        self.check_no_split()?;
+        self.check_positions()?;
+        self.plan(mpi, direction, buffer)
+    }
+
+    /// As [`access_at_all`](File::access_at_all), without waiting for others.
+    ///
+    /// # Safety
+    /// As [`access_at_all`](File::access_at_all).
+    pub unsafe fn start_at_all(
+        &self,
+        mpi: &Mpi,
+        direction: Direction,
+        offset: i64,
+        buffer: Buffer,
+    ) -> Result<Moved> {
+        self.check_no_split()?;
+        // SAFETY: the caller promises the buffer, as this function demands.
+        unsafe { self.access_at(mpi, direction, offset, buffer) }
+    }
+
+    /// As [`access_all`](File::access_all), without waiting for others.
+    ///
+    /// # Safety
+    /// As [`access_at_all`](File::access_at_all).
+    pub unsafe fn start_all(&self, mpi: &Mpi, direction: Direction, buffer: Buffer) -> Result<Moved> {
         self.check_no_split()?;
         // SAFETY: the caller promises the buffer, as this function demands.
         unsafe { self.access_next(mpi, direction, buffer) }
@@ -39,13 +74,13 @@ impl File {
 at_pointer! {
     file_read_all Read *mut c_void, Status *mut MPI_Status, access_all;
     file_write_all Write *const c_void, Status *mut MPI_Status, access_all;
-    file_iread_all Read *mut c_void, Request *mut MPI_Request, access_all;
-    file_iwrite_all Write *const c_void, Request *mut MPI_Request, access_all;
+    file_iread_all Read *mut c_void, Request *mut MPI_Request, start_all;
+    file_iwrite_all Write *const c_void, Request *mut MPI_Request, start_all;
 }
 
 at_offset! {
     file_read_at_all Read *mut c_void, Status *mut MPI_Status, access_at_all;
     file_write_at_all Write *const c_void, Status *mut MPI_Status, access_at_all;
-    file_iread_at_all Read *mut c_void, Request *mut MPI_Request, access_at_all;
-    file_iwrite_at_all Write *const c_void, Request *mut MPI_Request, access_at_all;
+    file_iread_at_all Read *mut c_void, Request *mut MPI_Request, start_at_all;
+    file_iwrite_at_all Write *const c_void, Request *mut MPI_Request, start_at_all;
 }

@@ -1,5 +1,6 @@
 //! Inquiries about files: group, access mode, info, error handlers.
 
+use super::windows::{Buffering, Use};
 use super::{DEFAULT, find, handler};
 use crate::abi::*;
 use crate::chapters::comm::barrier;
@@ -20,14 +21,43 @@ fn is_permissions(text: &str) -> bool {
     u32::from_str_radix(text, 8).is_ok_and(|bits| bits <= 0o7777)
 }
 
-/// The hints of files. Of those of the standard, the library follows `file_perm`; the others are for systems
-/// with striped files and for buffers of collective accesses.
-pub(super) static HINTS: [Hint; 4] = [
+/// The least and the most bytes of a window of collective buffering.
+const WINDOW_BYTES: [u64; 2] = [4096, 1 << 30];
+/// The most aggregators of a file that has no hint.
+const AGGREGATORS: u64 = 8;
+
+/// Whether a text is a number of things of which there is at least one.
+fn is_positive(text: &str) -> bool {
+    text.parse::<u64>().is_ok_and(|number| number > 0)
+}
+
+/// The hints of files. Of those of the standard, the library follows `file_perm` and those of collective
+/// buffering; the others are for systems with striped files.
+pub(super) static HINTS: [Hint; 7] = [
     Hint { key: "file_perm", default: None, accepts: is_permissions },
+    Hint { key: "collective_buffering", default: None, accepts: |text| matches!(text, "true" | "false") },
+    Hint { key: "cb_buffer_size", default: Some("1048576"), accepts: is_positive },
+    Hint { key: "cb_nodes", default: None, accepts: is_positive },
     Hint::text("access_style", None),
     Hint::text("nb_proc", None),
     Hint::text("mpi_memory_alloc_kinds", None),
 ];
+
+/// Collective buffering of a file of `n` processes.
+pub fn buffering(hints: &Hints, n: usize) -> Buffering {
+    let given = hints.entries(&HINTS);
+    let number = |key| given.get(key).and_then(|text| text.parse::<u64>().ok());
+    let [least, most] = WINDOW_BYTES;
+    Buffering {
+        use_of: match given.get("collective_buffering").as_deref() {
+            Some("true") => Use::Always,
+            Some(_) => Use::Never,
+            None => Use::Automatic,
+        },
+        aggregators: number("cb_nodes").unwrap_or(AGGREGATORS).min(n as u64),
+        window_bytes: number("cb_buffer_size").unwrap_or(least).clamp(least, most),
+    }
+}
 
 /// The permissions of a file with these hints that is created.
 pub fn permissions(hints: &Hints) -> u32 {

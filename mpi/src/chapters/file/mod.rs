@@ -5,10 +5,12 @@
 //! pool of the first process (`shared`), which all change by atomics of the runtime: no lock, no file beside
 //! the file, and no process that must answer.
 //!
-//! Data are read and written at once, at the places that the view gives (`access`). A collective access is
-//! the access of each process; only ordered ones and those that change the state of all processes wait for
-//! the others. Non-blocking and split collective accesses are complete when they return from their first
-//! call. Nothing is cached here, so that a write is seen by every later read on the same machine.
+//! Data are read and written during the call, at the places that the view gives (`access`). A blocking
+//! collective access to small pieces is buffered (`buffering`): the processes send each other their data, so
+//! that the file is accessed in large pieces. In other collective accesses each process does its own part;
+//! only ordered ones and those that change the state of all processes wait for the others. Non-blocking
+//! accesses are complete when they return, and split ones when their first half returns. Nothing is cached
+//! here, so that a write is seen by every later read on the same machine.
 //!
 //! Invariant: a collective call for which processes wait tells the others whether it fails (`agree`), so that
 //! it fails at all of them with the same class. An unordered access waits for nobody, and fails alone.
@@ -16,18 +18,24 @@
 mod access;
 mod agree;
 mod atomicity;
+mod buffering;
 mod collective;
+mod coverage;
+mod data;
 mod datarep;
 mod independent;
 mod inquiry;
 mod mode;
 mod open;
+mod pieces;
 mod pointer;
+mod run;
 mod shared;
 mod size;
 mod split;
 mod system;
 mod view;
+mod windows;
 
 pub use atomicity::*;
 pub use collective::*;
@@ -72,6 +80,8 @@ pub struct File {
     /// The shared file pointer, in etypes.
     shared: PoolWord,
     is_atomic: AtomicBool,
+    /// Whether the view of a process lies in pieces, and all views are in order: the same at all processes.
+    is_in_pieces: AtomicBool,
     /// Excludes the threads of this process from each other in atomic mode.
     atomic_access: Mutex<()>,
     /// Whether data were written that may not be on the device.

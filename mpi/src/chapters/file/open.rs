@@ -170,6 +170,7 @@ fn opened(
         position: Mutex::new(start),
         shared,
         is_atomic: AtomicBool::new(false),
+        is_in_pieces: AtomicBool::new(false),
         atomic_access: Mutex::default(),
         is_dirty: AtomicBool::new(false),
         split: Mutex::new(None),

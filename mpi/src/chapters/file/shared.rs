@@ -54,7 +54,7 @@ impl File {
         let plan = self.check_no_split().and_then(|()| self.plan(mpi, direction, buffer));
         let (plan, offset) = self.ordered_place(mpi, plan)?;
         // SAFETY: the caller promises the buffer, as this function demands.
-        unsafe { self.access(&plan, offset) }
+        unsafe { self.access_together(mpi, Ok(plan), offset) }
     }
 
     /// The place of this process in an ordered access.

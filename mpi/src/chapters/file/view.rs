@@ -13,7 +13,13 @@ use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::info;
 use crate::chapters::library::{Mpi, output};
+use pelago_fabric::sync::Ordering;
 use std::sync::{Arc, PoisonError};
+
+/// The data of a view lie in several pieces.
+const IN_PIECES: u64 = 1;
+/// Some of its data do not lie behind those before.
+const NOT_ASCENDING: u64 = 2;
 
 /// A view.
 pub struct View {
@@ -40,6 +46,29 @@ impl View {
             tile: byte,
             etype_bytes: 1,
         })
+    }
+
+    /// Whether its data lie in the file in several pieces.
+    fn is_in_pieces(&self) -> bool {
+        self.tile.run(2).is_none()
+    }
+
+    /// Whether each byte of its data lies behind the one before, also those of the next filetype.
+    fn is_ascending(&self) -> bool {
+        let mut end = 0;
+        let mut blocks = self.tile.blocks(2);
+        blocks.all(|(start, bytes)| {
+            let is_behind = start >= end;
+            end = start + bytes as isize;
+            is_behind
+        })
+    }
+
+    /// The bits [`IN_PIECES`] and [`NOT_ASCENDING`].
+    fn kind(&self) -> u64 {
+        let in_pieces = if self.is_in_pieces() { IN_PIECES } else { 0 };
+        let not_ascending = if self.is_ascending() { 0 } else { NOT_ASCENDING };
+        in_pieces | not_ascending
     }
 
     /// The byte of the view's data that an offset in etypes means.
@@ -196,10 +225,12 @@ pub unsafe fn file_set_view(
     let view = info::given(given).and_then(|_| file.new_view(mpi, disp, (etype, filetype), datarep));
     let told = match &view {
         // The extents of etypes are the same at all processes.
-        Ok(view) => Ok([digest(&view.representation.name()), view.etype.extent() as u64]),
+        Ok(view) => Ok([digest(&(view.representation.name(), view.etype.extent())), view.kind()]),
         Err(error) => Err(Error::new(error.code(), error.text())),
     };
-    agree_on_same(mpi, &file.comm, told, "datarep or of the extent of the etype")?;
+    let all = agree_on_same(mpi, &file.comm, told, "datarep or of the extent of the etype")?;
+    let kinds = all.iter().fold(0, |kinds, kind| kinds | kind);
+    file.is_in_pieces.store(kinds == IN_PIECES, Ordering::Relaxed);
     file.hints.accept(given, &HINTS)?;
     *file.view.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(view?);
     *file.position() = 0;

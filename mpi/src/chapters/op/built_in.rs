@@ -6,6 +6,7 @@
 use super::soft::{Complex, Half, LongDouble, Quad, Soft};
 use crate::abi::*;
 use crate::chapters::datatype::Basic;
+use crate::chapters::environment::fortran_booleans;
 use num_complex::Complex as Pair;
 use pelago_core::coll::reduction::{Combine, Combiner, ReduceOp, Reducible};
 use pelago_core::coll::select::Laws;
@@ -111,25 +112,34 @@ fn complex<T: Soft>(op: MPI_Op) -> Option<Combiner> {
     })
 }
 
-/// Operations on integers that are 0 or something else; their results are 0 or 1.
+/// Operations on values that are false or something else; their results are the values of false and true: 0
+/// and 1, or those that the program has set for Fortran.
 fn logical(op: MPI_Op, basic: Basic) -> Option<Combiner> {
-    fn of<T: Copy + Default + PartialEq + From<bool> + 'static>(op: MPI_Op) -> Combiner {
-        let is_true = |value: T| value != T::default();
-        match op {
-            MPI_LAND => each::<T>(EXACT, move |a, b| T::from(is_true(a) && is_true(b))),
-            MPI_LOR => each::<T>(EXACT, move |a, b| T::from(is_true(a) || is_true(b))),
-            _ => each::<T>(EXACT, move |a, b| T::from(is_true(a) != is_true(b))),
-        }
+    fn of<T: Copy + PartialEq + TryFrom<u128> + Send + Sync + 'static>(
+        op: MPI_Op,
+        values: [u128; 2],
+    ) -> Option<Combiner> {
+        let [no, yes] = values.map(|value| T::try_from(value).ok());
+        let (no, yes) = (no?, yes?);
+        let (truth, value) = (move |value: T| value != no, move |truth: bool| if truth { yes } else { no });
+        Some(match op {
+            MPI_LAND => each::<T>(EXACT, move |a, b| value(truth(a) && truth(b))),
+            MPI_LOR => each::<T>(EXACT, move |a, b| value(truth(a) || truth(b))),
+            _ => each::<T>(EXACT, move |a, b| value(truth(a) != truth(b))),
+        })
     }
-    match basic {
-        Basic::Signed(bytes) | Basic::Unsigned(bytes) | Basic::Logical(bytes) => Some(match bytes {
-            1 => of::<u8>(op),
-            2 => of::<u16>(op),
-            4 => of::<u32>(op),
-            8 => of::<u64>(op),
-            16 => of::<u128>(op),
-            _ => return None,
-        }),
+    let (bytes, of_fortran) = match basic {
+        Basic::Logical(bytes) => (bytes, fortran_booleans(bytes.into())),
+        Basic::Signed(bytes) | Basic::Unsigned(bytes) => (bytes, None),
+        _ => return None,
+    };
+    let values = of_fortran.unwrap_or([0, 1]);
+    match bytes {
+        1 => of::<u8>(op, values),
+        2 => of::<u16>(op, values),
+        4 => of::<u32>(op, values),
+        8 => of::<u64>(op, values),
+        16 => of::<u128>(op, values),
         _ => None,
     }
 }
