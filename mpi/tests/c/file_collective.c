@@ -243,6 +243,50 @@ static void converted(void) {
     removed();
 }
 
+/* A process reads its own bytes, which it has written just before, while others are in the read already. */
+static void own_write(void) {
+    MPI_Datatype type;
+    MPI_File fh = created();
+    hint(fh, "collective_buffering", "true");
+    MPI_Type_create_resized(MPI_INT, 0, 4 * n, &type);
+    MPI_Type_commit(&type);
+    DONE(MPI_File_set_view(fh, 4 * me, MPI_INT, type, "native", MPI_INFO_NULL));
+    MPI_Type_free(&type);
+    for (int round = 0; round < 50; round++) {
+        int mine[3] = {round, me, 7}, found[3] = {-1, -1, -1};
+        MPI_Status status;
+        if (me == n - 1) {
+            if (round % 2) usleep(300);
+            DONE(MPI_File_write_at(fh, 3 * round, mine, 3, MPI_INT, MPI_STATUS_IGNORE));
+        }
+        DONE(MPI_File_read_at_all(fh, 3 * round, found, me == n - 1 ? 3 : 0, MPI_INT, &status));
+        if (me == n - 1) {
+            CHECK(count_of(&status, MPI_INT), 3, "own numbers of round %d", round);
+            CHECK(memcmp(mine, found, sizeof mine), 0, "the own numbers of round %d", round);
+        }
+    }
+    DONE(MPI_File_close(&fh));
+    removed();
+}
+
+/* A device has no size, and has data all the same. */
+static void device(void) {
+    MPI_Datatype type;
+    MPI_File fh;
+    MPI_Status status;
+    int zeros[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    DONE(MPI_File_open(MPI_COMM_WORLD, "/dev/zero", MPI_MODE_RDONLY, MPI_INFO_NULL, &fh));
+    hint(fh, "collective_buffering", "true");
+    MPI_Type_create_resized(MPI_INT, 0, 4 * n, &type);
+    MPI_Type_commit(&type);
+    DONE(MPI_File_set_view(fh, 4 * me, MPI_INT, type, "native", MPI_INFO_NULL));
+    MPI_Type_free(&type);
+    DONE(MPI_File_read_all(fh, zeros, 8, MPI_INT, &status));
+    CHECK(count_of(&status, MPI_INT), 8, "zeros");
+    for (int i = 0; i < 8; i++) CHECK(zeros[i], 0, "zero %d", i);
+    DONE(MPI_File_close(&fh));
+}
+
 /* Ordered accesses, whose data follow each other by rank. */
 static void ordered(void) {
     MPI_Datatype type;
@@ -323,6 +367,8 @@ int main(int argc, char **argv) {
     for (int round = 0; round < 24; round++) round_of(round);
     converted();
     ordered();
+    own_write();
+    device();
     one_fails();
     twice();
     return finish();

@@ -35,6 +35,7 @@ pub fn exchange_known(
         place.resize(lengths[rank], 0);
         let (from, into) = (block.as_ptr(), place.as_mut_ptr());
         if rank == comm.my_rank() {
+            assert_eq!(block.len(), place.len(), "the block that a member sends itself");
             exchange.copies.push((from, into, block.len()));
             continue;
         }

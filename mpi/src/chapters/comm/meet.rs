@@ -15,8 +15,17 @@ fn run(mpi: &Mpi, comm: &Comm, call: &MessageCall, source: *const u8, target: *m
     checked(outcome)
 }
 
-/// A value of each member of a communicator, by rank. It has no padding.
-pub fn gather<T: Copy>(mpi: &Mpi, comm: &Comm, mine: T) -> Result<Vec<T>> {
+/// Values that members send each other.
+///
+/// # Safety
+/// The type consists of `u64` alone, so that any bytes are a value.
+pub unsafe trait Words: Copy {}
+
+// SAFETY: an array of words.
+unsafe impl<const N: usize> Words for [u64; N] {}
+
+/// A value of each member of a communicator, by rank.
+pub fn gather<T: Words>(mpi: &Mpi, comm: &Comm, mine: T) -> Result<Vec<T>> {
     let mut all = vec![mine; comm.len()];
     let call = MessageCall::of_bytes(Operation::AllGather, 0, size_of::<T>());
     run(mpi, comm, &call, (&raw const mine).cast(), all.as_mut_ptr().cast())?;

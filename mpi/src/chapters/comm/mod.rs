@@ -22,7 +22,7 @@ pub use exchange::{exchange, exchange_known, exchange_lists};
 pub use inquiry::*;
 pub use inter::*;
 pub use leave::*;
-pub use meet::{barrier, gather, gather_words};
+pub use meet::{Words, barrier, gather, gather_words};
 pub use split_type::*;
 
 use crate::abi::*;

@@ -4,7 +4,7 @@
 //! processes, with the class of the lowest rank that has failed.
 
 use crate::abi::*;
-use crate::chapters::comm::{Comm, gather};
+use crate::chapters::comm::{Comm, Words, gather};
 use crate::chapters::error::{Error, Result};
 use crate::chapters::library::Mpi;
 
@@ -16,6 +16,9 @@ struct Told<const N: usize> {
     error: u64,
     words: [u64; N],
 }
+
+// SAFETY: it consists of words alone.
+unsafe impl<const N: usize> Words for Told<N> {}
 
 /// Tells all processes some words, or that this one has failed: the words of all, by rank.
 pub fn agree<const N: usize>(mpi: &Mpi, comm: &Comm, mine: Result<[u64; N]>) -> Result<Vec<[u64; N]>> {

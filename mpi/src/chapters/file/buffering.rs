@@ -16,11 +16,10 @@ use super::agree::agree;
 use super::coverage::Coverage;
 use super::data::Data;
 use super::inquiry::buffering;
-use super::open::size_of_file;
 use super::pieces::{Piece, Pieces};
 use super::run::{Run, fill, merged, push, split};
 use super::system::{failed, read_at, write_at};
-use super::windows::{Part, Windows, is_worth};
+use super::windows::{Part, Use, Windows, is_worth};
 use crate::chapters::comm::{exchange, exchange_known};
 use crate::chapters::error::{Error, Result};
 use crate::chapters::library::Mpi;
@@ -113,7 +112,7 @@ impl File {
     /// # Safety
     /// The buffer has the elements, or room for them.
     pub unsafe fn access_together(&self, mpi: &Mpi, plan: Result<Plan<'_>>, offset: i64) -> Result<Moved> {
-        if !self.is_in_pieces.load(Ordering::Relaxed) || self.is_atomic() {
+        if !self.is_in_pieces.load(Ordering::Relaxed) || self.is_atomic() || self.comm.len() == 1 {
             // SAFETY: the caller promises what this function requires.
             return unsafe { self.access(&plan?, offset) };
         }
@@ -127,8 +126,9 @@ impl File {
         };
         // SAFETY: the caller promises what this function requires.
         let data = unsafe { plan.data() };
-        if !plan.view.representation.is_memory() {
-            // A function of the program may have failed.
+        // A function of the program may fail before the data are written or after they are read.
+        let is_converted = !plan.view.representation.is_memory();
+        if is_converted && plan.is_write() {
             agree(mpi, &self.comm, data.as_ref().map(|_| []).map_err(again))?;
         }
         let first = plan.view.first_byte(offset)?;
@@ -139,25 +139,30 @@ impl File {
             false => self.read_together(mpi, &windows, &mut walk)?,
         }
         // SAFETY: the caller promises what this function requires.
-        unsafe { plan.finished(walk.data, walk.done) }
+        let outcome = unsafe { plan.finished(walk.data, walk.done) };
+        if is_converted && !plan.is_write() {
+            agree(mpi, &self.comm, outcome.as_ref().map(|_| []).map_err(again))?;
+        }
+        outcome
     }
 
     /// The part of this process, as the others are told.
     fn part(&self, plan: &Plan<'_>, offset: i64) -> Result<Part> {
         let (view, bytes) = (&plan.view, plan.file_bytes);
         let first = view.first_byte(offset)?;
+        let sample: Vec<Piece> = view.pieces(first, bytes)?.take(SAMPLE).collect();
         let range = match bytes {
             0 => [0; 2],
             _ => [view.place(first)? as u64, view.place(first + bytes - 1)? as u64 + 1],
         };
-        let sample: Vec<Piece> = view.pieces(first, bytes)?.take(SAMPLE).collect();
-        Ok(Part {
-            range,
-            bytes: bytes as u64,
-            is_worth: is_worth(&sample, plan.is_write()),
-            size: size_of_file(&self.system, &self.path)? as u64,
-            hints: buffering(&self.hints, self.comm.len()),
-        })
+        let found = self.system.metadata().map_err(|error| failed("looking at", &self.path, &error))?;
+        let mut hints = buffering(&self.hints, self.comm.len());
+        if !found.is_file() {
+            // The size of a device is not that of its data.
+            hints.use_of = Use::Never;
+        }
+        let is_worth = is_worth(&sample, plan.is_write());
+        Ok(Part { range, bytes: bytes as u64, is_worth, size: found.len(), hints })
     }
 
     /// Writes the parts of all processes.

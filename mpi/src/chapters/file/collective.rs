@@ -1,5 +1,6 @@
 //! Collective accesses at explicit offsets and at the individual file pointers. Blocking ones may be buffered
-//! (`buffering`). In the others each process does its own part and waits for none.
+//! (`buffering`). In non-blocking ones, and if all views are contiguous, each process does its own part and
+//! waits for none.
 
 use super::access::{Buffer, Direction, Moved, Plan};
 use super::independent::{Report, at_offset, at_pointer};
@@ -31,10 +32,11 @@ impl File {
     /// As [`access_at_all`](File::access_at_all).
     pub unsafe fn access_all(&self, mpi: &Mpi, direction: Direction, buffer: Buffer) -> Result<Moved> {
         let plan = self.plan_all(mpi, direction, buffer);
-        let mut position = self.position();
+        // It is not locked while this thread waits for others.
+        let position = *self.position();
         // SAFETY: the caller promises the buffer, as this function demands.
-        let moved = unsafe { self.access_together(mpi, plan, *position)? };
-        *position += moved.etypes;
+        let moved = unsafe { self.access_together(mpi, plan, position)? };
+        *self.position() = position + moved.etypes;
         Ok(moved)
     }
 

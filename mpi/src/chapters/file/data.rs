@@ -77,7 +77,7 @@ impl Plan<'_> {
     /// The buffer has the elements, or room for them.
     pub unsafe fn data(&self) -> Result<Data<'_>> {
         if !self.view.representation.is_memory() {
-            return Ok(Data::Converted(match self.is_write() {
+            return Ok(Data::Converted(match self.is_write() && self.file_bytes > 0 {
                 // SAFETY: the caller promises the elements.
                 true => unsafe { self.encoded()? },
                 false => vec![0; self.file_bytes],
@@ -130,6 +130,9 @@ impl Plan<'_> {
     /// The buffer has room for the elements.
     pub unsafe fn decoded(&self, data: Data<'_>, n: usize) -> Result<usize> {
         let Data::Converted(mut data) = data else { return Ok(n) };
+        if self.file_bytes == 0 {
+            return Ok(0);
+        }
         let (datatype, count, buffer) = (self.datatype, self.count(), self.buffer());
         // SAFETY: the caller promises room for the elements.
         unsafe {

@@ -7,13 +7,13 @@
 //!
 //! Data are read and written during the call, at the places that the view gives (`access`). A blocking
 //! collective access to small pieces is buffered (`buffering`): the processes send each other their data, so
-//! that the file is accessed in large pieces. In other collective accesses each process does its own part;
-//! only ordered ones and those that change the state of all processes wait for the others. Non-blocking
-//! accesses are complete when they return, and split ones when their first half returns. Nothing is cached
-//! here, so that a write is seen by every later read on the same machine.
+//! that the file is accessed in large pieces. In other collective accesses each process does its own part.
+//! Non-blocking accesses are complete when they return, and split ones when their first half returns. Nothing
+//! is cached here, so that a write is seen by every later read on the same machine.
 //!
 //! Invariant: a collective call for which processes wait tells the others whether it fails (`agree`), so that
-//! it fails at all of them with the same class. An unordered access waits for nobody, and fails alone.
+//! it fails at all of them with the same class. Those are all collective calls but non-blocking accesses, and
+//! accesses that are not ordered while all views are contiguous: they wait for nobody, and fail alone.
 
 mod access;
 mod agree;
@@ -80,7 +80,7 @@ pub struct File {
     /// The shared file pointer, in etypes.
     shared: PoolWord,
     is_atomic: AtomicBool,
-    /// Whether the view of a process lies in pieces, and all views are in order: the same at all processes.
+    /// Whether the view of some process lies in pieces, and all views are in order: the same at all processes.
     is_in_pieces: AtomicBool,
     /// Excludes the threads of this process from each other in atomic mode.
     atomic_access: Mutex<()>,

@@ -16,8 +16,9 @@ const WRITTEN_BYTES: usize = 2 << 10;
 /// them, by each process.
 const READ_BYTES: usize = 512;
 const READ_APART_BYTES: usize = 1 << 10;
-/// If the bytes between the pieces are more than this many times those of the pieces, windows are too empty.
+/// If the common range has more than this many times the bytes of all data, windows are too empty.
 const SPARSE: i64 = 16;
+
 /// The part of a process in an access, as it tells the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
@@ -81,8 +82,8 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// The windows for these parts, by rank; `None` if each process had better access the file itself. What
-    /// concerns all is taken from the first part.
+    /// The windows for these parts, by rank; `None` if each process had better access the file itself. Hints are
+    /// those of rank 0. The file has the largest size that a process has seen, as its own writes may be the last.
     pub fn of(parts: &[Part], is_write: bool) -> Option<Windows> {
         let (n, first) = (parts.len(), parts[0]);
         let with_data = || parts.iter().filter(|part| part.bytes > 0);
@@ -98,7 +99,8 @@ impl Windows {
         if n == 1 || !is_worth || is_sparse {
             return None;
         }
-        let end = if is_write { end } else { end.min(first.size as i64) };
+        let size = parts.iter().map(|part| part.size as i64).max()?;
+        let end = if is_write { end } else { end.min(size) };
         let start = start / PAGE_BYTES * PAGE_BYTES;
         let aggregators = (first.hints.aggregators as usize).clamp(1, n);
         let share = (end - start).max(0) / aggregators as i64 + 1;
@@ -142,7 +144,7 @@ pub fn is_worth(pieces: &[Piece], is_write: bool) -> bool {
     let between = (last - first) as usize + bytes_of_last - bytes;
     match is_write {
         true => bytes / n < WRITTEN_BYTES,
-        false => bytes / n < READ_BYTES && between / n >= READ_APART_BYTES,
+        false => bytes / n < READ_BYTES && between / (n - 1) >= READ_APART_BYTES,
     }
 }
 
@@ -216,7 +218,9 @@ mod tests {
         let far = Part { range: [1 << 40, (1 << 40) + 8], ..PART };
         assert_eq!(Windows::of(&[PART, far], true), None, "pieces far from each other");
         assert!(Windows::of(&[none, PART], true).is_some());
-        let behind = Windows::of(&[Part { size: 0, ..PART }, PART], false).unwrap();
+        let empty = Part { size: 0, ..PART };
+        let behind = Windows::of(&[empty, empty], false).unwrap();
         assert_eq!(behind.rounds(), 0, "a read behind the end of the file");
+        assert!(Windows::of(&[empty, PART], false).unwrap().rounds() > 0, "rank 1 has written before");
     }
 }
