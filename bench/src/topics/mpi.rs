@@ -1,7 +1,7 @@
 //! `cargo xtask compare mpi`: the MPI library, with Open MPI and MPICH.
 //!
-//! Invariant: all sides run the same C programs (c/messages_mpi.c, c/coll_mpi.c, c/rma_mpi.c), each compiled
-//! by its own wrapper and started by its own launcher. Ratios are of the same round.
+//! Invariant: all sides run the same C programs (c/messages_mpi.c, c/coll_mpi.c, c/rma_mpi.c, c/file_mpi.c),
+//! each compiled by its own wrapper and started by its own launcher. Ratios are of the same round.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,6 +26,8 @@ pub enum Part {
     Collectives,
     /// Puts, gets and fetch-and-op in a window, with a flush
     Windows,
+    /// Accesses to small pieces of a file, which are dealt out to the ranks in turn
+    Files,
 }
 
 impl Part {
@@ -34,6 +36,7 @@ impl Part {
             Part::Messages => "messages_mpi.c",
             Part::Collectives => "coll_mpi.c",
             Part::Windows => "rma_mpi.c",
+            Part::Files => "file_mpi.c",
         }
     }
 
@@ -42,6 +45,7 @@ impl Part {
             Part::Messages => "messages",
             Part::Collectives => "collectives",
             Part::Windows => "windows",
+            Part::Files => "files",
         }
     }
 }
@@ -53,7 +57,7 @@ pub struct Compare {
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// The programs to run
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "messages,collectives,windows")]
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "messages,collectives,windows,files")]
     parts: Vec<Part>,
     /// The libraries to compare with: open-mpi, mpich
     #[arg(long, value_enum, value_delimiter = ',', default_value = "open-mpi,mpich")]
@@ -123,6 +127,7 @@ fn heading(part: Part, pes: usize, cores: usize) -> String {
         }
         Part::Collectives => "an operation; the size is that of a block; every rank is the root in turn",
         Part::Windows => "an operation and its flush, from rank 0 to rank 1",
+        Part::Files => "an access to 512 KiB of each rank; the size is that of a piece",
     };
     format!(
         "{placement}; private buffers, the same C program with each library.\n\
