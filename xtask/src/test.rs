@@ -59,11 +59,12 @@ pub fn run(full: bool) -> Result<()> {
         vec![Step { name: "tests", work: Work::Tests(tests(&["--workspace", "--features", ALL_OPTIONAL])) }];
     let mut rows = run_beside(quick, checks(&metadata.target_directory)?)?;
     if full {
-        forget_packed(&cargo_home()?, &metadata.packages)?;
+        let packed = metadata.target_directory.join("packed");
+        forget_packed(&cargo_home()?, &packed, &metadata.packages)?;
         let full = vec![
             Step { name: "packages", work: Work::Call("apt-get install", install_needs) },
-            Step { name: "publish", work: Work::Command(package(&metadata.packages)) },
             Step { name: "full", work: Work::Tests(full_tests(&metadata.packages)?) },
+            Step { name: "publish", work: Work::Command(package(&metadata.packages, &packed)) },
         ];
         rows.run(full);
     }
@@ -166,9 +167,10 @@ fn full_tests(packages: &[Package]) -> Result<Command> {
     Ok(command)
 }
 
-/// Packs all crates that are published, and builds each of them from its package.
-fn package(packages: &[Package]) -> Command {
-    let mut command = cargo(&["package", "--workspace"]);
+/// Packs all crates that are published, and builds each of them from its package in this folder.
+fn package(packages: &[Package], target: &Path) -> Command {
+    let mut command = cargo(&["package", "--workspace", "--target-dir"]);
+    command.arg(target);
     for package in packages.iter().filter(|package| package.publish.as_ref().is_some_and(Vec::is_empty)) {
         command.args(["--exclude", &package.name]);
     }
@@ -181,9 +183,17 @@ fn cargo_home() -> Result<PathBuf> {
     std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home).context("HOME is not set")
 }
 
-/// Removes what an earlier `cargo package` has unpacked of these crates. Cargo keeps it by name and version,
-/// and would build the other crates on it although they have changed since.
-fn forget_packed(cargo_home: &Path, packages: &[Package]) -> Result<()> {
+/// Removes what an earlier `cargo package` has unpacked and compiled of these crates. Cargo knows it by name and
+/// version alone, and would build the other crates on it although they have changed since.
+fn forget_packed(cargo_home: &Path, target: &Path, packages: &[Package]) -> Result<()> {
+    for Package { name, .. } in packages {
+        for compiled in std::fs::read_dir(target.join("debug/.fingerprint")).into_iter().flatten() {
+            let compiled = compiled?;
+            if compiled.file_name().to_string_lossy().starts_with(&format!("{name}-")) {
+                std::fs::remove_dir_all(compiled.path())?;
+            }
+        }
+    }
     let Ok(registries) = std::fs::read_dir(cargo_home.join("registry/src")) else { return Ok(()) };
     for registry in registries {
         let registry = registry?;
@@ -284,18 +294,21 @@ mod tests {
         let gone = ["-1/a-1.0.0", "-3/a-1.0.0"].map(|name| sources.join(name));
         kept.iter().chain(&gone).for_each(|folder| std::fs::create_dir_all(folder.join("src")).unwrap());
         let own = Package { version: "1.0.0".into(), ..package("a", &[]) };
-        forget_packed(&home, &[own]).unwrap();
+        let compiled = ["a-0f", "b-0f"].map(|name| home.join("debug/.fingerprint").join(name));
+        compiled.iter().for_each(|folder| std::fs::create_dir_all(folder).unwrap());
+        forget_packed(&home, &home, std::slice::from_ref(&own)).unwrap();
         assert!(kept.iter().all(|folder| folder.exists()) && !gone.iter().any(|folder| folder.exists()));
+        assert!(!compiled[0].exists() && compiled[1].exists());
         std::fs::remove_dir_all(&home).unwrap();
-        forget_packed(&home, &[]).unwrap();
+        forget_packed(&home, &home, &[own]).unwrap();
     }
 
     #[test]
     fn private_crates_are_not_packed() {
         let private = Package { publish: Some(Vec::new()), ..package("b", &[]) };
-        let command = super::package(&[package("a", &[]), private]);
+        let command = super::package(&[package("a", &[]), private], Path::new("packed"));
         let arguments: Vec<_> = command.get_args().map(|word| word.to_string_lossy().into_owned()).collect();
-        assert_eq!(arguments, ["package", "--workspace", "--exclude", "b"]);
+        assert_eq!(arguments, ["package", "--workspace", "--target-dir", "packed", "--exclude", "b"]);
     }
 
     #[test]
