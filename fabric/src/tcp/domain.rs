@@ -10,13 +10,13 @@ use super::frame::{Header, Kind};
 use super::local_pe::LocalPe;
 use super::peer::{Link, Peer};
 use super::progress::Sink;
-use super::send_queue::{Data, PendingReply, SendQueue, Source};
+use super::send_queue::{AT_ONCE, Data, PendingReply, SendQueue, Source};
 use super::socket::{Interest, Poller};
 use crate::contract::Lookup;
 use crate::lazy::LazyTable;
 pub use crate::opening::TcpChoice;
 use crate::secret::Secret;
-use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use crate::types::{FabricError, FabricResult, Key, Pe, Token};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
@@ -63,8 +63,7 @@ pub(super) struct Domain {
     /// Peers for which messages are gathered, and the rounds for which that may go on.
     pub(super) gathering: PeerList,
     pub(super) rounds_to_gather: RoundsToGather,
-    /// Peers that are owed an acknowledgement.
-    pub(super) owing_acks: PeerList,
+    pub(super) owed_acks: OwedAcks,
     /// Connections that are up, those that this process is opening, and incoming ones that are not proved.
     pub(super) links: AtomicUsize,
     pub(super) n_connecting: AtomicUsize,
@@ -116,6 +115,46 @@ impl PeerList {
     /// Whether this holds for all peers of the list.
     pub(super) fn all(&self, holds: impl Fn(usize) -> bool) -> bool {
         self.peers.lock().iter().all(|&peer| holds(peer))
+    }
+}
+
+/// Peers that are owed an acknowledgement. It waits for a few rounds for a frame that carries it, unless the
+/// peer waits for it: nobody waits for that of a message, and to send it takes as long as to receive several.
+#[derive(Default)]
+pub(super) struct OwedAcks {
+    pub(super) peers: PeerList,
+    /// Whether a peer may wait for one: for that of a put, or because it gathers messages until one comes.
+    is_urgent: AtomicBool,
+    /// Rounds without a frame since a peer was listed.
+    idle: AtomicU32,
+}
+
+impl OwedAcks {
+    /// Messages of a peer after which it is sent an acknowledgement without delay.
+    pub(super) const MESSAGES_MAX: u32 = AT_ONCE - 1;
+    /// Rounds without a frame after which acknowledgements are sent in any case.
+    pub(super) const IDLE_MAX: u32 = 16;
+
+    /// Lets the next round without a frame send what is listed.
+    #[inline]
+    pub(super) fn hurry(&self) {
+        // SYNC POINT urgent_acks: releases the peer that was listed.
+        self.is_urgent.store(true, Ordering::Release);
+    }
+
+    /// Counts a round without a frame: whether acknowledgements are to be sent now. Threads that count at the
+    /// same time may lose a round, which does no harm.
+    #[inline]
+    pub(super) fn are_due(&self) -> bool {
+        !self.peers.is_empty() && self.is_last_round()
+    }
+
+    fn is_last_round(&self) -> bool {
+        let idle = self.idle.load(Ordering::Relaxed) + 1;
+        // SYNC POINT urgent_acks: acquires the peer that was listed.
+        let is_last = self.is_urgent.swap(false, Ordering::AcqRel) || idle >= Self::IDLE_MAX;
+        self.idle.store(if is_last { 0 } else { idle }, Ordering::Relaxed);
+        is_last
     }
 }
 
@@ -221,7 +260,7 @@ impl Domain {
             unsent: PeerList::default(),
             gathering: PeerList::default(),
             rounds_to_gather: RoundsToGather::default(),
-            owing_acks: PeerList::default(),
+            owed_acks: OwedAcks::default(),
             links: AtomicUsize::new(0),
             n_connecting: AtomicUsize::new(0),
             n_incoming: AtomicUsize::new(0),

@@ -183,8 +183,9 @@ impl Peer {
         executed
     }
 
-    /// Whether no frame has carried the last count yet.
-    pub(super) fn owes_ack(&self) -> bool {
-        self.executed.load(Ordering::Relaxed) != self.acknowledged.load(Ordering::Relaxed)
+    /// The puts and messages that no frame has acknowledged yet.
+    #[inline]
+    pub(super) fn owed_acks(&self) -> u32 {
+        self.executed.load(Ordering::Relaxed).wrapping_sub(self.acknowledged.load(Ordering::Relaxed))
     }
 }

@@ -84,7 +84,7 @@ impl Domain {
         if frames == 0 && links > 1 || is_due {
             frames += self.poll_descriptors(sink);
         }
-        if frames == 0 {
+        if frames == 0 && self.owed_acks.are_due() {
             self.acknowledge();
         }
         frames
@@ -270,20 +270,20 @@ impl Domain {
     /// Lets a later round acknowledge what was executed for a peer, unless another frame does it first.
     #[inline]
     pub(super) fn list_ack(&self, peer: &Peer) {
-        // SYNC POINT owing_acks: the thread that takes the peer from the list sees the count.
+        // SYNC POINT owed_acks: the thread that takes the peer from the list sees the count.
         if !peer.is_ack_listed.swap(true, Ordering::AcqRel) {
-            self.owing_acks.add(peer.process);
+            self.owed_acks.peers.add(peer.process);
         }
     }
 
     /// Sends the acknowledgements that no other frame has carried.
     pub(super) fn acknowledge(&self) {
-        for process in self.owing_acks.take() {
+        for process in self.owed_acks.peers.take() {
             let peer = self.peer(process);
-            // SYNC POINT owing_acks: acquires the count of the thread that has found the peer in the list.
+            // SYNC POINT owed_acks: acquires the count of the thread that has found the peer in the list.
             // One access does both: a store could become visible after the load of the count.
             peer.is_ack_listed.swap(false, Ordering::AcqRel);
-            if peer.owes_ack() && peer.socket().is_some() {
+            if peer.owed_acks() > 0 && peer.socket().is_some() {
                 self.send_control(peer, Kind::Ack);
             }
         }

@@ -2,7 +2,7 @@
 //! process, messages, replies.
 
 use super::completion_queue::Entry;
-use super::domain::Domain;
+use super::domain::{Domain, OwedAcks};
 use super::frame::{Header, Kind};
 use super::peer::Peer;
 use super::progress::Sink;
@@ -121,6 +121,9 @@ impl Domain {
         if header.is_acknowledged() {
             peer.count_executed();
             self.list_ack(peer);
+            if header.kind != Kind::Message || peer.owed_acks() >= OwedAcks::MESSAGES_MAX {
+                self.owed_acks.hurry();
+            }
         }
         Ok(true)
     }

@@ -5,7 +5,7 @@ use super::handshake::{self, CHALLENGE_BYTES, Call, Earlier, PROOF_BYTES, Side, 
 use super::peer::{Link, Stage};
 use super::progress::Sink;
 use super::receiver::{Received, Receiver};
-use super::send_queue::{AT_ONCE, SendQueue};
+use super::send_queue::SendQueue;
 use super::{Tcp, TcpChoice};
 use crate::amo::{Atomic, AtomicKind, AtomicOp};
 use crate::contract::Provider;
@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 mod contacts;
 #[cfg(feature = "encrypt")]
 mod encrypted;
+mod gathering;
 #[cfg(feature = "encrypt")]
 mod relay;
 mod resume;
@@ -582,62 +583,6 @@ fn messages_that_waited_for_an_inbox_are_delivered_although_nothing_more_arrives
     assert!(pes[0].may_sleep() || domain.n_hidden.load(crate::sync::Ordering::Relaxed) == 0);
 }
 
-#[test]
-fn messages_are_gathered_while_more_follow() {
-    let job = Job::open(2);
-    job.put(0, 1, 1);
-    let pe = &job.endpoints[0];
-    let waits = || pe.domain.peer(1).send_queue().has_unsent();
-    let send = || assert_eq!(pe.send(1, 0, &[7; 100]), Status::Done);
-    let poll = || {
-        pe.progress(&mut |_| ()).unwrap();
-    };
-    for number in 1..=AT_ONCE {
-        send();
-        assert!(!waits(), "message {number} waits for nothing");
-    }
-    for _ in 0..5 {
-        send();
-        poll();
-        assert!(waits(), "it waits for others, as the PE goes on sending");
-    }
-    poll();
-    assert!(!waits(), "a PE that sends nothing more has sent all");
-    send();
-    assert!(waits() && pe.may_sleep() && !waits(), "a PE that is about to sleep sends all");
-    let rounds = (1..100).find(|_| {
-        send();
-        poll();
-        !waits()
-    });
-    assert_eq!(rounds, Some(16), "messages do not wait for ever");
-}
-
-#[test]
-fn gathered_puts_wait_for_others_until_the_next_progress() {
-    let job = Job::open(2);
-    job.put(0, 1, 1);
-    let pe = &job.endpoints[0];
-    let waits = || pe.domain.peer(1).send_queue().has_unsent();
-    let (target, value) = (Remote { key: KEY, offset_bytes: 8 }, 7_u64);
-    let start = |completion| {
-        let put = Put { pe: 1, target, source: (&raw const value).cast(), bytes: 8, completion };
-        // SAFETY: the value is copied, and its place lies in the region.
-        assert_eq!(unsafe { pe.put(put) }, Status::Pending);
-    };
-    for number in 1..=AT_ONCE {
-        start(Completion::Gathered);
-        assert!(!waits(), "put {number} waits for nothing");
-    }
-    start(Completion::Gathered);
-    assert!(waits(), "the receiver has not taken the earlier ones");
-    start(Completion::Unreported);
-    assert!(!waits(), "a put that the receiver waits for takes them along");
-    start(Completion::Gathered);
-    pe.progress(&mut |_| ()).unwrap();
-    assert!(!waits(), "progress sends them");
-}
-
 /// The peer may use the connection once it has the proof: an attempt that ended before would lose it.
 #[test]
 fn a_process_that_has_proved_itself_waits_for_a_slow_peer() {
@@ -654,28 +599,6 @@ fn a_process_that_has_proved_itself_waits_for_a_slow_peer() {
         time_left.is_some()
     });
     assert!(time_left > Some(Duration::from_secs(20)), "{time_left:?}");
-}
-
-#[test]
-fn operations_that_were_acknowledged_unseen_let_no_other_wait() {
-    let job = Job::open(2);
-    job.put(0, 1, 1);
-    let (origin, target) = (&job.endpoints[0], &job.endpoints[1]);
-    let waits = || origin.domain.peer(1).send_queue().has_unsent();
-    for number in 0..10 * u64::from(AT_ONCE) {
-        assert_eq!(origin.send(1, number, &[7; 100]), Status::Done);
-        assert!(
-            !waits(),
-            "message {number}: the origin computes between its messages, and makes no progress"
-        );
-        let (until, mut has_come) = (Instant::now() + Duration::from_secs(20), false);
-        while !has_come {
-            assert!(Instant::now() < until, "waited in vain for message {number}");
-            target.progress(&mut |event| has_come |= matches!(event, Event::Message { .. })).unwrap();
-        }
-        // The acknowledgement leaves in a round that finds nothing.
-        target.progress(&mut |_| ()).unwrap();
-    }
 }
 
 /// The limit of descriptors holds for a whole process: a copy of this program has it for itself.

@@ -1,0 +1,121 @@
+//! Frames that wait for others, and acknowledgements that wait for a frame.
+
+use super::super::domain::OwedAcks;
+use super::super::send_queue::AT_ONCE;
+use super::*;
+
+#[test]
+fn messages_are_gathered_while_more_follow() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    let pe = &job.endpoints[0];
+    let waits = || pe.domain.peer(1).send_queue().has_unsent();
+    let send = || assert_eq!(pe.send(1, 0, &[7; 100]), Status::Done);
+    let poll = || {
+        pe.progress(&mut |_| ()).unwrap();
+    };
+    for number in 1..=AT_ONCE {
+        send();
+        assert!(!waits(), "message {number} waits for nothing");
+    }
+    for _ in 0..5 {
+        send();
+        poll();
+        assert!(waits(), "it waits for others, as the PE goes on sending");
+    }
+    poll();
+    assert!(!waits(), "a PE that sends nothing more has sent all");
+    send();
+    assert!(waits() && pe.may_sleep() && !waits(), "a PE that is about to sleep sends all");
+    let rounds = (1..100).find(|_| {
+        send();
+        poll();
+        !waits()
+    });
+    assert_eq!(rounds, Some(16), "messages do not wait for ever");
+}
+
+#[test]
+fn gathered_puts_wait_for_others_until_the_next_progress() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    let pe = &job.endpoints[0];
+    let waits = || pe.domain.peer(1).send_queue().has_unsent();
+    let (target, value) = (Remote { key: KEY, offset_bytes: 8 }, 7_u64);
+    let start = |completion| {
+        let put = Put { pe: 1, target, source: (&raw const value).cast(), bytes: 8, completion };
+        // SAFETY: the value is copied, and its place lies in the region.
+        assert_eq!(unsafe { pe.put(put) }, Status::Pending);
+    };
+    for number in 1..=AT_ONCE {
+        start(Completion::Gathered);
+        assert!(!waits(), "put {number} waits for nothing");
+    }
+    start(Completion::Gathered);
+    assert!(waits(), "the receiver has not taken the earlier ones");
+    start(Completion::Unreported);
+    assert!(!waits(), "a put that the receiver waits for takes them along");
+    start(Completion::Gathered);
+    pe.progress(&mut |_| ()).unwrap();
+    assert!(!waits(), "progress sends them");
+}
+
+#[test]
+fn operations_that_were_acknowledged_unseen_let_no_other_wait() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    let (origin, target) = (&job.endpoints[0], &job.endpoints[1]);
+    let waits = || origin.domain.peer(1).send_queue().has_unsent();
+    for number in 0..10 * u64::from(AT_ONCE) {
+        assert_eq!(origin.send(1, number, &[7; 100]), Status::Done);
+        assert!(
+            !waits(),
+            "message {number}: the origin computes between its messages, and makes no progress"
+        );
+        let (until, mut has_come) = (Instant::now() + Duration::from_secs(20), false);
+        while !has_come {
+            assert!(Instant::now() < until, "waited in vain for message {number}");
+            target.progress(&mut |event| has_come |= matches!(event, Event::Message { .. })).unwrap();
+        }
+        // The acknowledgement leaves in a round that finds nothing.
+        target.progress(&mut |_| ()).unwrap();
+    }
+}
+
+#[test]
+fn acknowledgements_of_a_few_messages_wait_for_a_frame_that_carries_them() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    let (origin, target) = (&job.endpoints[0], &job.endpoints[1]);
+    let sender = target.domain.peer(0);
+    let poll = || target.progress(&mut |_| ()).unwrap();
+    let rounds_until_acknowledged = || {
+        (1..100).find(|_| {
+            poll();
+            sender.owed_acks() == 0
+        })
+    };
+    let receive = |count| {
+        job.until("the operations", || {
+            poll();
+            sender.owed_acks() == count
+        })
+    };
+    (0..OwedAcks::IDLE_MAX).for_each(|_| {
+        poll();
+    });
+    let send = || assert_eq!(origin.send(1, 0, &[7; 100]), Status::Done);
+    send();
+    receive(1);
+    assert_eq!(rounds_until_acknowledged(), Some(OwedAcks::IDLE_MAX));
+    (0..OwedAcks::MESSAGES_MAX).for_each(|_| send());
+    receive(OwedAcks::MESSAGES_MAX);
+    assert_eq!(rounds_until_acknowledged(), Some(1), "the sender gathers the next messages");
+    job.start_put(0, 1, 7);
+    receive(1);
+    assert_eq!(rounds_until_acknowledged(), Some(1), "a quiet may wait for that of a put");
+    send();
+    receive(1);
+    assert_eq!(target.send(0, 0, &[7; 100]), Status::Done);
+    assert_eq!(sender.owed_acks(), 0, "a frame in the other direction carries it");
+}
