@@ -3,7 +3,7 @@
 use crate::abi::*;
 
 /// Integers that the program passes as an array; the implementation reads them as 64-bit numbers.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Integers {
     start: *const c_void,
     is_wide: bool,

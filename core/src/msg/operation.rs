@@ -330,12 +330,10 @@ impl TwoSided {
     /// If there is no such request.
     #[track_caller]
     pub fn test_message(&self, id: RequestId) -> Option<Status> {
-        let status = self.look(id);
-        if status.is_none() && self.net.is_some() {
+        self.look(id).or_else(|| {
             self.progress();
-            return self.look(id);
-        }
-        status
+            self.look(id)
+        })
     }
 
     /// Takes what has come through FIFOs; then frees the request if it is done: its outcome.
@@ -472,12 +470,12 @@ impl TwoSided {
         pattern: &Envelope,
         found: impl FnOnce(&mut Exchange, super::queue::Place) -> R,
     ) -> Option<R> {
-        if self.net.is_some() {
-            self.progress();
-        }
         let mut state = self.lock();
         let mut place = state.exchange.matching.find_unexpected(pattern);
         if place.is_none() {
+            drop(state);
+            self.progress();
+            state = self.lock();
             self.poll(&mut state, true);
             place = state.exchange.matching.find_unexpected(pattern);
         }

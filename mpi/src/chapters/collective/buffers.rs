@@ -75,7 +75,7 @@ impl Elements {
 }
 
 /// Blocks of a buffer, one for each rank.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub struct Blocks {
     pub buffer: *const c_void,
     pub counts: Integers,
@@ -84,7 +84,7 @@ pub struct Blocks {
 }
 
 /// Where the blocks lie.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Places {
     /// At displacements in elements.
     Elements(Integers),
@@ -93,7 +93,7 @@ pub enum Places {
 }
 
 /// The datatypes of the blocks.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum Types {
     One(MPI_Datatype),
     Each(*const MPI_Datatype),

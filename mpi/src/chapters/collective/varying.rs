@@ -297,10 +297,11 @@ unsafe fn all_to_all(
     let in_place = from.is_in_place();
     if !in_place {
         from.check_arrays(n)?;
+        // Blocks of one buffer may be apart.
         ensure!(
-            from.buffer != into.buffer || from.buffer.is_null(),
+            from != into || from.buffer.is_null(),
             MPI_ERR_BUFFER,
-            "sendbuf and recvbuf are the same. Use MPI_IN_PLACE, or another buffer"
+            "sendbuf and recvbuf are the same, with the same counts and places. Use MPI_IN_PLACE, or another buffer"
         );
     }
     let mut messages = Messages::new(mpi);

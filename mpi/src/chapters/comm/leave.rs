@@ -31,7 +31,9 @@ fn check_freeable(handle: MPI_Comm) -> Result {
 
 fn free(mpi: &Mpi, handle: MPI_Comm) -> Result {
     check_freeable(handle)?;
-    mpi.share_comm(handle)?.attributes.delete_all(Object::Comm(handle))?;
+    let comm = mpi.share_comm(handle)?;
+    comm.attributes.delete_all(Object::Comm(handle))?;
+    comm.attached.release(mpi);
     COMMS.remove(handle.0).map(drop).ok_or_else(|| no_comm(handle))
 }
 

@@ -21,7 +21,7 @@ fn run(mpi: &Mpi, comm: &Comm, call: &MessageCall, source: *const u8, target: *m
 /// The type consists of `u64` alone, so that any bytes are a value.
 pub unsafe trait Words: Copy {}
 
-// SAFETY: an array of words.
+// SAFETY: an array of words consists of words alone.
 unsafe impl<const N: usize> Words for [u64; N] {}
 
 /// A value of each member of a communicator, by rank.

@@ -80,7 +80,7 @@ pub struct File {
     /// The shared file pointer, in etypes.
     shared: PoolWord,
     is_atomic: AtomicBool,
-    /// Whether the view of some process lies in pieces, and all views are in order: the same at all processes.
+    /// Whether the view of some process lies in pieces, and all views are in order. It is the same at all.
     is_in_pieces: AtomicBool,
     /// Excludes the threads of this process from each other in atomic mode.
     atomic_access: Mutex<()>,

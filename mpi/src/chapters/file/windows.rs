@@ -82,8 +82,9 @@ pub struct Windows {
 }
 
 impl Windows {
-    /// The windows for these parts, by rank; `None` if each process had better access the file itself. Hints are
-    /// those of rank 0. The file has the largest size that a process has seen, as its own writes may be the last.
+    /// The windows for these parts, by rank; `None` if each process had better access the file itself. Hints
+    /// are those of rank 0. The file has the largest size that a process has seen, as its own writes may be
+    /// the last.
     pub fn of(parts: &[Part], is_write: bool) -> Option<Windows> {
         let (n, first) = (parts.len(), parts[0]);
         let with_data = || parts.iter().filter(|part| part.bytes > 0);

@@ -37,7 +37,7 @@ struct Attached {
 struct Message {
     id: RequestId,
     bytes: usize,
-    _data: Box<[u8]>,
+    data: Box<[u8]>,
 }
 
 impl Place {
@@ -68,7 +68,9 @@ impl Place {
 
     /// Attaches a buffer.
     pub fn attach(&self, buffer: *mut c_void, size: i64) -> Result {
-        ensure!(size >= 0, MPI_ERR_ARG, "the size is {size}, which is negative");
+        let is_automatic = buffer.addr() == MPI_BUFFER_AUTOMATIC.addr();
+        ensure!(size >= 0 || is_automatic, MPI_ERR_ARG, "the size is {size}, which is negative");
+        let size = size.max(0);
         ensure!(!buffer.is_null() || size == 0, MPI_ERR_BUFFER, "the buffer is null");
         let mut attached = self.lock();
         ensure!(attached.buffer.is_none(), MPI_ERR_BUFFER, "a buffer is attached already. Detach it first");
@@ -104,6 +106,15 @@ impl Place {
         }
     }
 
+    /// Lets the messages go on without the place, whose communicator is freed.
+    pub fn release(&self, mpi: &Mpi) {
+        let messages = std::mem::take(&mut self.lock().messages);
+        for Message { id, data, .. } in messages {
+            let message = request::Message { id, receive: None, unpack: None, kept: Some(data) };
+            request::detach(mpi, Active::Message(message));
+        }
+    }
+
     /// Whether all messages have left.
     fn have_left(&self, mpi: &Mpi) -> bool {
         let mut attached = self.lock();
@@ -134,12 +145,12 @@ impl Operation for Flush {
 }
 
 /// Sends with buffering.
-unsafe fn send_buffered(mpi: &Mpi, send: Send) -> Result {
-    let to = address(mpi, send.dest, send.tag, send.comm)?;
+unsafe fn send_buffered(mpi: &Mpi, comm: &Comm, send: Send) -> Result {
+    let to = address(comm, send.dest, send.tag)?;
     let datatype = mpi.datatype(send.datatype)?;
     let bytes = bytes_of(send.count, datatype)?;
     let Some(to) = to else { return Ok(()) };
-    let place = Place::of(mpi.comm(send.comm)?);
+    let place = Place::of(comm);
     place.have_left(mpi);
     let mut attached = place.lock();
     let used: usize = attached.messages.iter().map(|message| message.bytes).sum();
@@ -158,7 +169,7 @@ unsafe fn send_buffered(mpi: &Mpi, send: Send) -> Result {
     unsafe {
         let data = packed(send.buffer.cast(), send.count as usize, datatype);
         if let Some(id) = mpi.core.start_send(to, (data.as_ptr(), bytes), Mode::Standard)? {
-            attached.messages.push(Message { id, bytes: needs, _data: data });
+            attached.messages.push(Message { id, bytes: needs, data });
         }
     }
     Ok(())
@@ -174,8 +185,9 @@ pub unsafe fn bsend(
     tag: c_int,
     comm: MPI_Comm,
 ) -> Result {
+    let send = Send { buffer, count, datatype, dest, tag, comm, mode: Mode::Buffered };
     // SAFETY: the program keeps the conditions that the standard has for this call.
-    unsafe { send_buffered(mpi, Send { buffer, count, datatype, dest, tag, comm, mode: Mode::Buffered }) }
+    unsafe { send_buffered(mpi, mpi.comm(comm)?, send) }
 }
 
 /// `MPI_Ibsend`: complete at once.
@@ -190,9 +202,10 @@ pub unsafe fn ibsend(
     request: *mut MPI_Request,
 ) -> Result {
     let place = output("request", request)?;
+    let send = Send { buffer, count, datatype, dest, tag, comm, mode: Mode::Buffered };
     // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe {
-        send_buffered(mpi, Send { buffer, count, datatype, dest, tag, comm, mode: Mode::Buffered })?;
+        send_buffered(mpi, mpi.comm(comm)?, send)?;
         place.write(request::started(Active::Done(Outcome::EMPTY), On::Comm(comm))?);
     }
     Ok(())
@@ -210,14 +223,16 @@ pub unsafe fn bsend_init(
     request: *mut MPI_Request,
 ) -> Result {
     let place = output("request", request)?;
-    address(mpi, dest, tag, comm)?;
+    // The program may free its handle.
+    let kept = mpi.keep_comm(comm)?;
+    address(&kept, dest, tag)?;
     bytes_of(count, mpi.datatype(datatype)?)?;
     let retained = datatype::retain(datatype)?;
     let start = move |mpi: &Mpi| {
         let datatype = retained.handle();
         let send = Send { buffer, count, datatype, dest, tag, comm, mode: Mode::Buffered };
         // SAFETY: the caller's promise, for every start.
-        unsafe { send_buffered(mpi, send) }.map(|()| Active::Done(Outcome::EMPTY))
+        unsafe { send_buffered(mpi, &kept, send) }.map(|()| Active::Done(Outcome::EMPTY))
     };
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { place.write(request::persistent(On::Comm(comm), start)?) };

@@ -55,8 +55,6 @@ struct Both {
     send: Option<Active>,
     receive: Option<Active>,
     outcome: Outcome,
-    /// The copy of data that the receive replaces.
-    _kept: Option<Box<[u8]>>,
 }
 
 impl Operation for Both {
@@ -70,8 +68,13 @@ impl Operation for Both {
         }
         (self.send.is_none() && self.receive.is_none()).then_some(self.outcome)
     }
+
+    fn detach(self: Box<Self>, mpi: &Mpi) {
+        [self.send, self.receive].into_iter().flatten().for_each(|part| request::detach(mpi, part));
+    }
 }
 
+/// Starts both. `kept` are the data to send if the receive replaces those of the buffer.
 unsafe fn start_both(
     mpi: &Mpi,
     send: Send,
@@ -80,16 +83,17 @@ unsafe fn start_both(
     request: *mut MPI_Request,
 ) -> Result {
     let place = output("request", request)?;
-    // SAFETY: the caller's promise; the copy lives as long as the operation.
+    // SAFETY: the caller's promise; the copy lives as long as the send.
     unsafe {
         send.check(mpi)?;
         let receive_active = receive.start(mpi)?;
-        let both = Both {
-            send: Some(send.start(mpi)?),
-            receive: Some(receive_active),
-            outcome: Outcome::EMPTY,
-            _kept: kept,
-        };
+        let mut send_active = send.start(mpi)?;
+        if let Active::Message(message) = &mut send_active
+            && kept.is_some()
+        {
+            message.kept = kept;
+        }
+        let both = Both { send: Some(send_active), receive: Some(receive_active), outcome: Outcome::EMPTY };
         place.write(request::started(Active::Other(Box::new(both)), On::Comm(send.comm))?);
     }
     Ok(())

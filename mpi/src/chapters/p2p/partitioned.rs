@@ -12,13 +12,15 @@ use crate::abi::*;
 use crate::chapters::comm::Comm;
 use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::error::{Error, On, Result, ensure};
-use crate::chapters::library::{Mpi, PARTITIONED, output};
+use crate::chapters::library::{self, Mpi, PARTITIONED, output};
 use crate::chapters::request::{self, Active, NO_PROCESS, Operation, Outcome};
 use pelago_core::Pe;
+use pelago_core::msg::TwoSided;
 use pelago_core::msg::envelope::{Context, Envelope};
+use pelago_core::msg::hooks::ProgressHook;
 use pelago_core::msg::operation::{Address, Mode, Started};
 use pelago_core::msg::request::{RequestId, Status};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// The words that a send tells its receive: its context, its number of partitions, bytes of each.
 type Header = [u64; 3];
@@ -62,6 +64,50 @@ struct ReceiveState {
     unpacked: Vec<bool>,
     receives: Vec<Option<RequestId>>,
     error: c_int,
+}
+
+/// Started receives that do not know their sends. They have no messages in the core that could make progress,
+/// so that every wait looks after them.
+static WAITING: WaitingChannels = WaitingChannels(Mutex::new(Vec::new()));
+
+struct WaitingChannels(Mutex<Vec<Arc<Channel>>>);
+
+impl WaitingChannels {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Channel>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks after a channel from now on.
+    fn add(&self, mpi: &Mpi, channel: &Arc<Channel>) {
+        static HOOK: OnceLock<()> = OnceLock::new();
+        HOOK.get_or_init(|| mpi.core.hooks.add(Arc::new(StartReceives)));
+        let mut channels = self.lock();
+        if !channels.iter().any(|other| Arc::ptr_eq(other, channel)) {
+            channels.push(Arc::clone(channel));
+        }
+    }
+}
+
+/// Starts the receives of the partitions of these channels.
+struct StartReceives;
+
+impl ProgressHook for StartReceives {
+    fn advance(&self, _: &TwoSided) {
+        let Some(mpi) = library::get() else { return };
+        let channels = WAITING.lock().clone();
+        for channel in channels {
+            // Another thread, or this one in the call that makes progress, looks at it already.
+            let Ok(mut state) = channel.state.try_lock() else { continue };
+            let waits = match &mut *state {
+                State::Receive(receive) => !receive.is_met(mpi),
+                State::Send(_) | State::Nothing => false,
+            };
+            drop(state);
+            if !waits {
+                WAITING.lock().retain(|other| !Arc::ptr_eq(other, &channel));
+            }
+        }
+    }
 }
 
 /// How far a receive is.
@@ -138,17 +184,30 @@ impl ReceiveState {
             .collect();
     }
 
-    /// Goes on; whether the bytes up to `end` have arrived.
-    fn have_arrived(&mut self, mpi: &Mpi, range: std::ops::Range<usize>) -> bool {
+    /// Whether a receive that was started knows its send, so that its partitions may arrive.
+    fn is_met(&mut self, mpi: &Mpi) -> bool {
         if let Stage::Header(id) = self.stage {
-            if mpi.core.test_message(id).is_none() {
+            if mpi.core.look(id).is_none() {
                 return false;
             }
             self.stage = Stage::Started;
             self.start(mpi);
         }
-        let bytes = (self.header[2] as usize).max(1);
-        let (first, last) = (range.start / bytes, range.end.div_ceil(bytes).min(self.receives.len()));
+        true
+    }
+
+    /// Goes on; whether these bytes have arrived. Where no partition has bytes, all must have arrived.
+    fn have_arrived(&mut self, mpi: &Mpi, range: std::ops::Range<usize>) -> bool {
+        if !self.is_met(mpi) {
+            mpi.core.progress();
+            if !self.is_met(mpi) {
+                return false;
+            }
+        }
+        let (first, last) = match self.header[2] as usize {
+            0 => (0, self.receives.len()),
+            bytes => (range.start / bytes, range.end.div_ceil(bytes).min(self.receives.len())),
+        };
         let mut all = true;
         for receive in self.receives.iter_mut().take(last).skip(first) {
             if let Some(id) = *receive {
@@ -187,7 +246,7 @@ impl ReceiveState {
     }
 
     fn poll(&mut self, mpi: &Mpi) -> Option<Outcome> {
-        if !self.have_arrived(mpi, 0..self.total().max(1)) {
+        if !self.have_arrived(mpi, 0..self.total()) {
             return None;
         }
         (0..self.partitions).for_each(|partition| self.unpack(partition));
@@ -197,6 +256,15 @@ impl ReceiveState {
         let status = Status { source: self.source, tag: self.tag, bytes, is_cancelled: false };
         let status = request::received(&self.comm, &status, self.total());
         Some(Outcome { status, error: self.error })
+    }
+}
+
+impl Drop for ReceiveState {
+    /// A request that was freed before its send is known: what the send tells still arrives.
+    fn drop(&mut self) {
+        if let Stage::Header(_) = self.stage {
+            std::mem::forget(std::mem::take(&mut self.header));
+        }
     }
 }
 
@@ -234,7 +302,12 @@ fn request_of(state: State, on: On) -> Result<MPI_Request> {
                 receive.stage = Stage::Started;
                 receive.start(mpi);
             }
-            State::Receive(_) | State::Nothing => {}
+            State::Receive(receive) => {
+                if !receive.is_met(mpi) {
+                    WAITING.add(mpi, &channel);
+                }
+            }
+            State::Nothing => {}
         }
         Ok(Active::Other(Box::new(Running(Arc::clone(&channel)))))
     })

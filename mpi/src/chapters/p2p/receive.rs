@@ -73,7 +73,11 @@ impl Receive {
     /// # Safety
     /// The buffer has room for the elements, and is left alone until the receive is complete.
     pub unsafe fn start(self, mpi: &Mpi) -> Result<Active> {
-        let comm = mpi.keep_comm(self.comm)?;
+        // SAFETY: the caller promises what this function requires.
+        unsafe { self.start_in(mpi, mpi.keep_comm(self.comm)?) }
+    }
+
+    unsafe fn start_in(self, mpi: &Mpi, comm: KeptComm) -> Result<Active> {
         let room = bytes_of(self.count, mpi.layout(self.count, self.datatype)?)?;
         let Some(pattern) = pattern(&comm, self.source, self.tag)? else {
             return Ok(Active::Done(Outcome { status: NO_PROCESS, error: MPI_SUCCESS }));
@@ -249,13 +253,15 @@ pub unsafe fn recv_init(
     request: *mut MPI_Request,
 ) -> Result {
     let place = output("request", request)?;
-    pattern(mpi.comm(comm)?, source, tag)?;
+    // The program may free its handle.
+    let kept = mpi.keep_comm(comm)?;
+    pattern(&kept, source, tag)?;
     bytes_of(count, mpi.datatype(datatype)?)?;
     let retained = datatype::retain(datatype)?;
     let start = move |mpi: &Mpi| {
         let receive = Receive { buffer, count, datatype: retained.handle(), source, tag, comm };
         // SAFETY: the caller's promise, for every start.
-        unsafe { receive.start(mpi) }
+        unsafe { receive.start_in(mpi, kept.clone()) }
     };
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { place.write(request::persistent(On::Comm(comm), start)?) };

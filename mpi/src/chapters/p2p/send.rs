@@ -2,6 +2,7 @@
 
 use super::buffer::outgoing;
 use crate::abi::*;
+use crate::chapters::comm::Comm;
 use crate::chapters::datatype;
 use crate::chapters::error::{On, Result, ensure};
 use crate::chapters::library::{Mpi, output};
@@ -13,8 +14,7 @@ use pelago_core::msg::operation::{Address, Mode};
 /// otherwise be read from memory in larger pieces than it was written in, which waits for all earlier stores,
 /// those to the queue of another process included.
 #[inline(always)]
-pub fn address(mpi: &Mpi, dest: c_int, tag: c_int, comm: MPI_Comm) -> Result<Option<Address>> {
-    let comm = mpi.comm(comm)?;
+pub fn address(comm: &Comm, dest: c_int, tag: c_int) -> Result<Option<Address>> {
     if dest == MPI_PROC_NULL {
         return Ok(None);
     }
@@ -42,7 +42,7 @@ impl Send {
     /// The buffer has the elements.
     #[inline]
     pub unsafe fn run(self, mpi: &Mpi) -> Result {
-        let address = address(mpi, self.dest, self.tag, self.comm)?;
+        let address = address(mpi.comm(self.comm)?, self.dest, self.tag)?;
         let datatype = mpi.layout(self.count, self.datatype)?;
         // SAFETY: the caller promises the elements, and this waits until the send is complete.
         unsafe {
@@ -60,8 +60,14 @@ impl Send {
     /// # Safety
     /// The buffer has the elements, and is left alone until the send is complete.
     pub unsafe fn start(self, mpi: &Mpi) -> Result<Active> {
+        let address = address(mpi.comm(self.comm)?, self.dest, self.tag)?;
         // SAFETY: the caller promises the elements, and to leave them alone.
-        let pending = unsafe { self.begin(mpi)? };
+        unsafe { self.start_to(mpi, address) }
+    }
+
+    unsafe fn start_to(self, mpi: &Mpi, address: Option<Address>) -> Result<Active> {
+        // SAFETY: the caller promises the elements, and to leave them alone.
+        let pending = unsafe { self.begin(mpi, address)? };
         Ok(pending.map_or(Active::Done(Outcome::EMPTY), Active::Message))
     }
 
@@ -70,8 +76,7 @@ impl Send {
     /// # Safety
     /// As [`start`](Send::start).
     #[inline(always)]
-    unsafe fn begin(self, mpi: &Mpi) -> Result<Option<Message>> {
-        let address = address(mpi, self.dest, self.tag, self.comm)?;
+    unsafe fn begin(self, mpi: &Mpi, address: Option<Address>) -> Result<Option<Message>> {
         let datatype = mpi.layout(self.count, self.datatype)?;
         // SAFETY: the caller promises the elements; packed ones live as long as the operation.
         unsafe {
@@ -84,18 +89,19 @@ impl Send {
 
     /// Checks the arguments, before anything is communicated.
     pub fn check(&self, mpi: &Mpi) -> Result {
-        address(mpi, self.dest, self.tag, self.comm)?;
+        address(mpi.comm(self.comm)?, self.dest, self.tag)?;
         super::buffer::bytes_of(self.count, mpi.layout(self.count, self.datatype)?)?;
         Ok(())
     }
 
     unsafe fn start_request(self, mpi: &Mpi, request: *mut MPI_Request) -> Result {
         let place = output("request", request)?;
+        let address = address(mpi.comm(self.comm)?, self.dest, self.tag)?;
         // SAFETY: the program keeps the conditions that the standard has for this call.
         unsafe {
             // An outcome is not moved through memory for most sends: until the stores to the receiver's queue
             // are done, a load that takes several earlier stores must wait.
-            let request = match self.begin(mpi)? {
+            let request = match self.begin(mpi, address)? {
                 None => request::COMPLETE,
                 Some(message) => request::started(Active::Message(message), On::Comm(self.comm))?,
             };
@@ -107,9 +113,13 @@ impl Send {
     unsafe fn make_persistent(self, mpi: &Mpi, request: *mut MPI_Request) -> Result {
         let place = output("request", request)?;
         self.check(mpi)?;
+        // The program may free its handle of the communicator.
+        let address = address(mpi.comm(self.comm)?, self.dest, self.tag)?;
         let retained = datatype::retain(self.datatype)?;
-        // SAFETY: the caller's promise, for every start.
-        let start = move |mpi: &Mpi| unsafe { Send { datatype: retained.handle(), ..self }.start(mpi) };
+        let start = move |mpi: &Mpi| {
+            // SAFETY: the caller's promise, for every start.
+            unsafe { Send { datatype: retained.handle(), ..self }.start_to(mpi, address) }
+        };
         // SAFETY: the caller's pointer is valid for one value.
         unsafe { place.write(request::persistent(On::Comm(self.comm), start)?) };
         Ok(())

@@ -215,6 +215,9 @@ pub unsafe fn waitall(
             let status = nth(statuses, i);
             if handle == MPI_REQUEST_NULL {
                 store(status, &EMPTY_STATUS);
+                if failed.is_some() && !status.is_null() {
+                    (*status).MPI_ERROR = MPI_SUCCESS;
+                }
                 continue;
             }
             if failed.is_none()

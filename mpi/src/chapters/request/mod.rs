@@ -161,10 +161,11 @@ impl Active {
                 Some(message.finish(status))
             }
             Active::Collective(collective) => {
-                if mpi.core.net.is_some() {
+                let advance = || collective.pending.advance(&mpi.core);
+                let outcome = advance().or_else(|| {
                     mpi.core.progress();
-                }
-                let outcome = collective.pending.advance(&mpi.core)?;
+                    advance()
+                })?;
                 Some(collective.finish(outcome.is_ok()))
             }
             Active::Other(operation) => operation.poll(mpi),
@@ -357,7 +358,10 @@ pub fn detach(mpi: &Mpi, active: Active) {
     detached.retain_mut(|Detached(active)| active.poll(mpi).is_none());
     match active {
         Active::Inactive | Active::Done(_) | Active::Received(_) => {}
-        Active::Other(operation) => operation.detach(mpi),
+        Active::Other(operation) => {
+            drop(detached);
+            operation.detach(mpi);
+        }
         other => detached.push(Detached(other)),
     }
 }
