@@ -48,7 +48,13 @@ pub(crate) unsafe fn team_sync(call: Call, team: TeamHandle) -> c_int {
 /// Synchronises the members of a team.
 #[inline(always)]
 pub(crate) fn meet(call: Call, team: &Team<'_>) {
-    if team.is_plain() { team.sync() } else { meet_slowly(call, team) }
+    if library::has_ended() {
+        // Exit handlers of the program may come here after the exit of the process has finalised.
+    } else if team.is_plain() {
+        team.sync();
+    } else {
+        meet_slowly(call, team);
+    }
 }
 
 #[cold]

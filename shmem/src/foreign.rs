@@ -4,7 +4,6 @@
 //! Only that file can refer to these symbols: the version script and objcopy hide them (`xtask/src/install`).
 
 use crate::base::abi::{Ctx, LongDouble, c_int};
-use crate::base::fault::fail;
 use crate::rma;
 use pelago::sync::{AtomicI32, Ordering};
 
@@ -46,12 +45,10 @@ unsafe extern "C-unwind" fn pelago_shmem_ctx_g(
     unsafe { value.write(rma::g("shmem_ctx_longdouble_g", ctx, source, pe)) }
 }
 
-/// `shmem_pcontrol`: 0 is off, 1 is on, 2 is on and writes out the data so far; tools define higher levels.
+/// `shmem_pcontrol`: 0 and less is off, 1 is on, 2 is on and writes out the data so far; tools define higher
+/// levels.
 /// This library collects no profile; it stores the level.
 #[unsafe(no_mangle)]
 extern "C-unwind" fn pelago_shmem_pcontrol(level: c_int) {
-    if level < 0 {
-        fail("shmem_pcontrol", format_args!("level is {level}: give 0 (off), 1 (on), 2 (flush) or more"));
-    }
     LEVEL.store(level, Ordering::Relaxed);
 }

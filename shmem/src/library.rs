@@ -186,6 +186,12 @@ impl Library {
 /// If there are none, it says goodbye to peers, which may still be leaving.
 pub(crate) fn leave() -> pelago::Result<()> {
     HAS_ENDED.store(true, Ordering::Relaxed);
+    // Exit handlers of the program that run later may still call functions.
+    // SAFETY: of threads that still run, none synchronises with PEs that end.
+    unsafe {
+        HOT = Hot::CLOSED;
+        JOB.plain = null();
+    }
     let is_alone = binding::program_threads().is_ok_and(|threads| threads == 1);
     let left: Option<Left> = binding::detach()?;
     if !is_alone {

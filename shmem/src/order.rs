@@ -73,6 +73,9 @@ pub(crate) unsafe fn pe_quiet(call: Call, ctx: Ctx, target_pes: *const c_int, np
 #[cold]
 #[inline(never)]
 fn fence_of(call: Call, ctx: Ctx) {
+    if library::has_ended() {
+        return;
+    }
     let world = library::of(call).world;
     let _mark = Mark::set(call);
     if ctx != Ctx::INVALID {
@@ -87,5 +90,8 @@ fn fence_of(call: Call, ctx: Ctx) {
 #[cold]
 #[inline(never)]
 fn complete(call: Call, ctx: Ctx) {
+    if library::has_ended() {
+        return;
+    }
     library::of(call).complete(call, ctx);
 }

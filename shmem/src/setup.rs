@@ -50,8 +50,10 @@ extern "C" fn ask_for_heap() {
 /// The settings of the runtime that this library needs. A mistake in the environment is reported by this
 /// library's own initialisation.
 fn heap_settings() -> Vec<(&'static str, String)> {
-    let size = Environment::read().ok().and_then(|environment| heap_size(&environment));
-    size.map(|size| (HEAP_SIZE, size)).into_iter().collect()
+    let Ok(environment) = Environment::read() else { return Vec::new() };
+    let size = heap_size(&environment).map(|size| (HEAP_SIZE, size));
+    let checks = environment.wants_checks.then(|| (CHECK, "on".to_owned()));
+    size.into_iter().chain(checks).collect()
 }
 
 /// `shmem_init`.
@@ -134,6 +136,7 @@ fn heap_size(environment: &Environment) -> Option<String> {
 
 /// The setting of the runtime for the size of the symmetric heap.
 const HEAP_SIZE: &str = "PELAGO_HEAP_SIZE";
+const CHECK: &str = "PELAGO_CHECK";
 /// If static data are larger than this, the default is a share of the node's memory.
 const LARGE_STATICS_BYTES: usize = 128 << 20;
 
@@ -165,8 +168,9 @@ pub(crate) unsafe fn finalize(call: Call) {
 
 /// `shmem_query_initialized`: at any time, also before initialisation and after finalisation.
 pub(crate) unsafe fn query_initialized(call: Call, initialized: *mut c_int) {
+    let is_initialized = library::get().is_some() && !library::has_ended();
     // SAFETY: the caller's pointer is valid for one value.
-    unsafe { output(call, "initialized", initialized).write(c_int::from(library::get().is_some())) };
+    unsafe { output(call, "initialized", initialized).write(is_initialized.into()) };
 }
 
 /// `shmem_query_thread`.

@@ -183,8 +183,8 @@ fn cargo_home() -> Result<PathBuf> {
     std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home).context("HOME is not set")
 }
 
-/// Removes what an earlier `cargo package` has unpacked and compiled of these crates. Cargo knows it by name and
-/// version alone, and would build the other crates on it although they have changed since.
+/// Removes what an earlier `cargo package` has unpacked and compiled of these crates. Cargo knows it by name
+/// and version alone, and would build the other crates on it although they have changed since.
 fn forget_packed(cargo_home: &Path, target: &Path, packages: &[Package]) -> Result<()> {
     for Package { name, .. } in packages {
         for compiled in std::fs::read_dir(target.join("debug/.fingerprint")).into_iter().flatten() {

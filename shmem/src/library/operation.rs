@@ -55,8 +55,12 @@ impl Library {
         })
     }
 
-    /// A barrier of all PEs, which completes the operations of the default context.
+    /// A barrier of all PEs, which completes the operations of the default context; none once the exit of the
+    /// process has finalised.
     pub(crate) fn barrier(&self, call: Call) {
+        if super::has_ended() {
+            return;
+        }
         let _mark = self.enter_barrier(call);
         self.world.barrier();
     }

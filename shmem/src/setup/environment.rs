@@ -11,6 +11,7 @@ pub(crate) struct Environment {
     pub(crate) symmetric_size: Option<u64>,
     wants_version: bool,
     wants_info: bool,
+    pub(crate) wants_checks: bool,
 }
 
 impl Environment {
@@ -28,6 +29,7 @@ impl Environment {
             symmetric_size: size.as_ref().map(bytes).transpose()?,
             wants_version: variable("VERSION").is_some(),
             wants_info: variable("INFO").is_some(),
+            wants_checks: variable("DEBUG").is_some() && env::var_os("PELAGO_CHECK").is_none(),
         })
     }
 
@@ -56,14 +58,27 @@ fn variable(name: &str) -> Option<(String, String)> {
     })
 }
 
-/// Parses a size: a number, possibly with a fraction, and a letter for its unit; "characters after the first
-/// suffix are ignored", and fractions of a byte are rounded up.
+/// Where a number ends at the beginning of a text: digits, possibly with a fraction and an exponent.
+fn end_of_number(text: &str) -> usize {
+    let digits = |from: usize, also: &str| {
+        let is_part = |c: char| c.is_ascii_digit() || also.contains(c);
+        text[from..].find(|c| !is_part(c)).map_or(text.len(), |n| from + n)
+    };
+    let end = digits(0, ".");
+    let exponent = text[end..].strip_prefix(['e', 'E']).map(|rest| rest.trim_start_matches(['+', '-']));
+    match exponent {
+        Some(rest) if rest.starts_with(|c: char| c.is_ascii_digit()) => digits(text.len() - rest.len(), ""),
+        _ => end,
+    }
+}
+
+/// Parses a size: a number, possibly with a fraction or an exponent, and a letter for its unit; "characters
+/// after the first suffix are ignored", and fractions of a byte are rounded up.
 fn size_bytes(text: &str) -> Option<u64> {
-    let text = text.trim_start();
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, suffix) = text.split_at(digits);
+    let text = text.trim();
+    let (number, suffix) = text.split_at(end_of_number(text));
     let shift = match suffix.chars().next().map(|c| c.to_ascii_lowercase()) {
-        None => 0,
+        None | Some(' ') => 0,
         Some('k') => 10,
         Some('m') => 20,
         Some('g') => 30,

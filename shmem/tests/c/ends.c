@@ -42,12 +42,35 @@ static int is_child_refused(void)
     return status == 0;
 }
 
+/* Runs after the exit of the process has finalised. */
+static void use_and_finalise(void)
+{
+    int is_initialized = 1;
+    shmem_barrier_all();
+    shmem_sync_all();
+    shmem_team_sync(SHMEM_TEAM_WORLD);
+    shmem_quiet();
+    shmem_fence();
+    shmem_query_initialized(&is_initialized);
+    if (is_initialized || shmem_n_pes() < 1 || flag != 9) {
+        printf("in an exit handler: initialised %d, flag %ld\n", is_initialized, flag);
+        fflush(stdout);
+    }
+    shmem_finalize();
+}
+
 int main(int count, char **arguments)
 {
     const char *how = count > 1 ? arguments[1] : "";
     int provided;
     if (strcmp(how, "atexit") == 0) {
         atexit(shmem_finalize);
+    }
+    if (strcmp(how, "handler") == 0) {
+        atexit(use_and_finalise);
+        shmem_init();
+        shmem_long_p(&flag, 9, (shmem_my_pe() + 1) % shmem_n_pes());
+        return 0;
     }
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
     if (strcmp(how, "return") == 0 || strcmp(how, "atexit") == 0) {

@@ -301,7 +301,8 @@ unsafe fn all_to_all(
         ensure!(
             from != into || from.buffer.is_null(),
             MPI_ERR_BUFFER,
-            "sendbuf and recvbuf are the same, with the same counts and places. Use MPI_IN_PLACE, or another buffer"
+            "sendbuf and recvbuf are the same, with the same counts and places. Use MPI_IN_PLACE, or another \
+             buffer"
         );
     }
     let mut messages = Messages::new(mpi);

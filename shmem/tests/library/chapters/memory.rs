@@ -83,6 +83,8 @@ fn the_heap_has_the_size_that_is_asked_for() {
         (" 20m", "20971520"),
         ("512M", "536870912"),
         ("1g", "1073741824"),
+        ("2e6", "2000000"),
+        ("1.5E+3k ", "1536000"),
     ];
     for (size, bytes) in sizes {
         run_with(&program, &["size", bytes], 2, &[("SHMEM_SYMMETRIC_SIZE", size)]).assert_silent();
@@ -96,7 +98,7 @@ fn the_heap_has_the_size_that_is_asked_for() {
 #[test]
 fn no_size_is_told() {
     let program = c_file("memory", &[]);
-    for size in ["", "m", "0", "-5", "1e6", "20x", "1.2.3", "0x100", "99999999t"] {
+    for size in ["", "m", "0", "-5", "1e", "20x", "1.2.3", "0x100", "99999999t"] {
         let variables = [("SHMEM_SYMMETRIC_SIZE", size)];
         let reason = format!("SHMEM_SYMMETRIC_SIZE is \"{size}\": give bytes such as ");
         let ended = run_with(&program, &["refused"], 2, &variables);

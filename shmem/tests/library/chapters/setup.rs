@@ -18,6 +18,8 @@ fn without_the_last_finalize() {
 #[test]
 fn from_an_exit_handler() {
     ends_well("atexit", 2);
+    ends_well("handler", 1);
+    ends_well("handler", 3);
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn without_a_tool_nothing_is_counted() {
 }
 
 #[test]
-fn levels_of_profiling_are_kept_and_checked() {
+fn every_level_of_profiling_is_accepted() {
     let text = r#"
 #include <pshmem.h>
 #include <stdlib.h>
@@ -109,5 +109,5 @@ int main(int argc, char **argv)
 "#;
     let program = c_program(text, &[]);
     run(&program, 2, &[]).assert_silent();
-    run_with(&program, &["-3"], 1, &[]).assert_refused(1, &["shmem_pcontrol: level is -3", "give 0 (off)"]);
+    run_with(&program, &["-3"], 1, &[]).assert_silent();
 }
