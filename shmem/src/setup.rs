@@ -191,28 +191,29 @@ unsafe extern "C" {
 /// The name of the call for messages, when the exit of the process finalises.
 const AT_EXIT: Call = "shmem_finalize at the exit of the process";
 
+/// Runs when all exit handlers of the program have run.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static AT_END: extern "C" fn() = end_globally;
+
 fn watch_exit() {
+    // Referred to here, so that the linker takes it out of an archive.
+    std::hint::black_box(&AT_END);
     // SAFETY: the function needs no argument, and lives as long as the process.
     unsafe { on_exit(at_exit, std::ptr::null_mut()) };
 }
 
-/// The end of the process, by `exit` or from `main`: ends the job as `shmem_global_exit` has requested, or
-/// performs the implicit finalisation. If a PE exits with an error, the launcher ends the job.
+/// The end of the process, by `exit` or from `main`: performs the implicit finalisation, unless
+/// `shmem_global_exit` was called. If a PE exits with an error, the launcher ends the job.
 extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
     // A child of a fork has copies of all this state, and is not part of the job.
     if SETUP.process.load(Ordering::Relaxed) != std::process::id() {
         return;
     }
-    let asked = SETUP.global_exit.load(Ordering::Relaxed);
+    if status != 0 || SETUP.global_exit.load(Ordering::Relaxed) != NO_EXIT {
+        return;
+    }
     if let Some(library) = library::get() {
-        if asked != NO_EXIT {
-            // SAFETY: null stands for all streams.
-            unsafe { fflush(std::ptr::null_mut()) };
-            library.world.abort(asked as c_int, "");
-        }
-        if status != 0 {
-            return;
-        }
         request::complete_all(AT_EXIT);
         library.settle_sources(AT_EXIT, None);
         library.barrier(AT_EXIT);
@@ -220,7 +221,21 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
     }
 }
 
-/// `shmem_global_exit`: "the exit of all PEs", whatever they do; calls `exit` of the C library on this PE.
+/// Ends the job as `shmem_global_exit` has requested.
+extern "C" fn end_globally() {
+    let asked = SETUP.global_exit.load(Ordering::Relaxed);
+    if asked == NO_EXIT || SETUP.process.load(Ordering::Relaxed) != std::process::id() {
+        return;
+    }
+    if let Some(library) = library::get() {
+        // SAFETY: null stands for all streams.
+        unsafe { fflush(std::ptr::null_mut()) };
+        library.world.abort(asked as c_int, "");
+    }
+}
+
+/// `shmem_global_exit`: "the exit of all PEs", whatever they do; calls `exit` of the C library on this PE, whose
+/// exit handlers run first.
 pub(crate) unsafe fn global_exit(call: Call, status: c_int) {
     if library::get().is_none() {
         fail(call, "called before shmem_init, or after the last shmem_finalize");

@@ -59,12 +59,26 @@ static void use_and_finalise(void)
     shmem_finalize();
 }
 
+static void say_saved(void)
+{
+    puts("saved");
+}
+
 int main(int count, char **arguments)
 {
     const char *how = count > 1 ? arguments[1] : "";
     int provided;
     if (strcmp(how, "atexit") == 0) {
         atexit(shmem_finalize);
+    }
+    if (strcmp(how, "global-handler") == 0) {
+        atexit(say_saved);
+        shmem_init();
+        if (shmem_my_pe() == 0) {
+            shmem_global_exit(5);
+        }
+        shmem_barrier_all();
+        pause();
     }
     if (strcmp(how, "handler") == 0) {
         atexit(use_and_finalise);

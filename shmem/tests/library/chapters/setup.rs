@@ -23,6 +23,14 @@ fn from_an_exit_handler() {
 }
 
 #[test]
+fn exit_handlers_run_before_a_global_exit_ends_the_job() {
+    for flags in [&["-lpthread"][..], &["-lpthread", "--static"]] {
+        let ended = run_with(&c_file("ends", flags), &["global-handler"], 3, &[]);
+        assert_eq!((ended.status, ended.stdout.as_str()), (5, "saved\n"), "{ended:?}");
+    }
+}
+
+#[test]
 fn at_once_after_the_last_finalize() {
     ends_well("_exit", 3);
     let program = c_file("ends", &["-lpthread"]);
