@@ -234,8 +234,8 @@ extern "C" fn end_globally() {
     }
 }
 
-/// `shmem_global_exit`: "the exit of all PEs", whatever they do; calls `exit` of the C library on this PE, whose
-/// exit handlers run first.
+/// `shmem_global_exit`: "the exit of all PEs", whatever they do; calls `exit` of the C library on this PE,
+/// whose exit handlers run first.
 pub(crate) unsafe fn global_exit(call: Call, status: c_int) {
     if library::get().is_none() {
         fail(call, "called before shmem_init, or after the last shmem_finalize");
