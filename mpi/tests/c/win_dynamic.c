@@ -118,9 +118,29 @@ static void list(void) {
     for (int i = 0; i < CELLS; i++) free(cells[i]);
 }
 
+/* Attaches of no bytes. */
+static void nothing(void) {
+    MPI_Win win;
+    int memory[4];
+    DONE(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    DONE(MPI_Win_attach(win, memory, sizeof memory));
+    DONE(MPI_Win_attach(win, memory + 1, 0));
+    DONE(MPI_Win_attach(win, memory, 0));
+    DONE(MPI_Win_attach(win, NULL, 0));
+    DONE(MPI_Win_detach(win, memory + 1));
+    REFUSED(MPI_Win_detach(win, memory + 1), MPI_ERR_RMA_ATTACH);
+    DONE(MPI_Win_detach(win, memory));
+    DONE(MPI_Win_detach(win, memory));
+    REFUSED(MPI_Win_detach(win, memory), MPI_ERR_RMA_ATTACH);
+    DONE(MPI_Win_detach(win, NULL));
+    DONE(MPI_Win_free(&win));
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     pieces();
     if (n <= 8) list();
+    nothing();
     return finish();
 }

@@ -24,7 +24,7 @@ use pelago_core::msg::process;
 use pelago_fabric::sync::{AtomicBool, AtomicUsize, Ordering};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Private memory that belongs to a window is aligned to this, in bytes.
 const ALIGN_BYTES: usize = 4096;
@@ -252,6 +252,7 @@ fn window(
         record: hot::take(),
         has_gaps: made.has_gaps,
         outstanding: Outstanding::new(parts.len()),
+        empty: Mutex::default(),
         parts,
         control,
         epoch: Mutex::new(Epoch::default()),
@@ -390,13 +391,18 @@ pub unsafe fn win_attach(_mpi: &Mpi, win: MPI_Win, base: *mut c_void, size: MPI_
     let (start, bytes) = (base as usize, size as usize);
     ensure!(bytes == 0 || start != 0, MPI_ERR_ARG, "base is null, but size is {bytes}");
     let own = &window.parts[window.comm.my_rank()].peer;
+    let mut empty = window.empty.lock().unwrap_or_else(PoisonError::into_inner);
+    if bytes == 0 {
+        empty.push(start);
+        return Ok(());
+    }
     ensure!(
         !own.overlaps_attached(start, bytes),
         MPI_ERR_RMA_ATTACH,
         "the {bytes} bytes at {start:#x} overlap memory that is attached. Detach that first"
     );
     ensure!(
-        bytes == 0 || own.attach(start, bytes),
+        own.attach(start, bytes),
         MPI_ERR_RMA_ATTACH,
         "there are too many attached ranges. Attach fewer and larger ones"
     );
@@ -407,12 +413,17 @@ pub unsafe fn win_attach(_mpi: &Mpi, win: MPI_Win, base: *mut c_void, size: MPI_
 pub unsafe fn win_detach(_mpi: &Mpi, win: MPI_Win, base: *const c_void) -> Result {
     let window = dynamic(win)?;
     let own = &window.parts[window.comm.my_rank()].peer;
-    ensure!(
-        own.detach(base as usize),
-        MPI_ERR_RMA_ATTACH,
-        "no attached memory begins at {:#x}. Give the base of MPI_Win_attach",
-        base as usize
-    );
+    let mut empty = window.empty.lock().unwrap_or_else(PoisonError::into_inner);
+    if own.detach(base as usize) {
+        return Ok(());
+    }
+    let place = empty.iter().position(|&start| start == base as usize).ok_or_else(|| {
+        Error::new(
+            MPI_ERR_RMA_ATTACH,
+            format!("no attached memory begins at {:#x}. Give the base of MPI_Win_attach", base as usize),
+        )
+    })?;
+    empty.swap_remove(place);
     Ok(())
 }
 

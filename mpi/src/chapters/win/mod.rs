@@ -91,6 +91,8 @@ pub struct Window {
     /// The data that its hot calls read.
     record: &'static Record,
     outstanding: Outstanding,
+    /// Where attaches of no bytes begin. A thread that attaches or detaches memory holds the lock.
+    empty: Mutex<Vec<usize>>,
     control: Control,
     epoch: Mutex<Epoch>,
     comm: Comm,
