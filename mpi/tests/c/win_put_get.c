@@ -77,6 +77,41 @@ static void run(enum kind kind, enum sync sync, int len) {
     close_window(kind, &win, base);
 }
 
+/* Nothing is moved, to windows without memory and beyond their end. */
+static void nothing(enum kind kind, size_t bytes) {
+    MPI_Aint starts[64], far = 1 << 20;
+    char *base;
+    MPI_Win win = open_window(kind, bytes, 4, &base, starts);
+    int to = (me + 1) % n, data = 1, got = 2;
+    MPI_Datatype empty;
+    MPI_Request request;
+    DONE(MPI_Type_contiguous(0, MPI_INT, &empty));
+    DONE(MPI_Type_commit(&empty));
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    DONE(MPI_Win_fence(0, win));
+    for (MPI_Aint disp = 0; disp <= far; disp += far) {
+        DONE(MPI_Put(&data, 0, MPI_INT, to, disp, 0, MPI_INT, win));
+        DONE(MPI_Put(&data, 3, empty, to, disp, 0, MPI_DOUBLE, win));
+        DONE(MPI_Put_c(NULL, 0, MPI_LONG, to, disp, 0, MPI_LONG, win));
+        DONE(MPI_Get(&got, 0, MPI_INT, to, disp, 5, empty, win));
+        DONE(MPI_Accumulate(&data, 0, MPI_INT, to, disp, 0, MPI_INT, MPI_SUM, win));
+        DONE(MPI_Get_accumulate(&data, 0, MPI_INT, &got, 0, MPI_INT, to, disp, 0, MPI_INT, MPI_SUM, win));
+    }
+    REFUSED(MPI_Put(&data, -1, MPI_INT, to, 0, 0, MPI_INT, win), MPI_ERR_COUNT);
+    REFUSED(MPI_Put(&data, 0, MPI_INT, to, 0, 1, MPI_INT, win), MPI_ERR_TYPE);
+    if (kind != DYNAMIC) REFUSED(MPI_Put(&data, 1, MPI_INT, to, far, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
+    DONE(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+    DONE(MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win));
+    DONE(MPI_Rput(&data, 0, MPI_INT, to, far, 0, MPI_INT, win, &request));
+    DONE(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    DONE(MPI_Rget(&got, 0, MPI_INT, to, far, 0, MPI_INT, win, &request));
+    DONE(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    DONE(MPI_Win_unlock(to, win));
+    CHECK(got, 2, "%s: nothing was got", kind_name(kind));
+    DONE(MPI_Type_free(&empty));
+    close_window(kind, &win, base);
+}
+
 /* More data than fit into a message in one piece. */
 static void large(enum kind kind) {
     enum { MANY = 300000 };
@@ -108,6 +143,8 @@ int main(int argc, char **argv) {
             run(kind, sync, 1);
             run(kind, sync, 0);
         }
+        nothing(kind, 0);
+        nothing(kind, 8);
         large(kind);
     }
     MPI_Group_free(&world);

@@ -98,6 +98,10 @@ impl Place {
             "target_disp is {}, which is negative",
             self.disp
         );
+        // Nothing is moved, wherever the place is: a part without memory has place for it as well.
+        if bytes == 0 {
+            return Ok(Blocks::One(0, 0));
+        }
         let start = part.offset(self.disp).ok_or_else(|| self.outside(part))?;
         let blocks = blocks_of(datatype, self.count as usize, start);
         if !is_address {
