@@ -32,6 +32,8 @@ pub struct Update {
 /// are combined faster under the spinlock.
 const WORD_BYTES_MIN: usize = 4;
 
+/// The kind of the words of a type. Logicals are none: programs may name the values of Fortran's, which the
+/// combiners know, and all operations on a location must exclude each other.
 fn kind_of(basic: Basic) -> Option<AtomicKind> {
     Some(match basic {
         Basic::Signed(1) => AtomicKind::I8,
@@ -39,23 +41,22 @@ fn kind_of(basic: Basic) -> Option<AtomicKind> {
         Basic::Signed(4) => AtomicKind::I32,
         Basic::Signed(8) => AtomicKind::I64,
         Basic::Bytes(1) => AtomicKind::I8,
-        Basic::Unsigned(1) | Basic::Logical(1) => AtomicKind::U8,
-        Basic::Unsigned(2) | Basic::Logical(2) | Basic::Bytes(2) => AtomicKind::U16,
-        Basic::Unsigned(4) | Basic::Logical(4) | Basic::Bytes(4) => AtomicKind::U32,
-        Basic::Unsigned(8) | Basic::Logical(8) | Basic::Bytes(8) => AtomicKind::U64,
+        Basic::Unsigned(1) => AtomicKind::U8,
+        Basic::Unsigned(2) | Basic::Bytes(2) => AtomicKind::U16,
+        Basic::Unsigned(4) | Basic::Bytes(4) => AtomicKind::U32,
+        Basic::Unsigned(8) | Basic::Bytes(8) => AtomicKind::U64,
         Basic::Float32 => AtomicKind::F32,
         Basic::Float64 => AtomicKind::F64,
         _ => return None,
     })
 }
 
-/// The atomic for an operation of the standard, if it is defined for elements of this type.
+/// The atomic for an operation of the standard, if it is defined for elements of this type, which are words.
 fn atomic_of(op: MPI_Op, basic: Basic) -> Option<AtomicOp> {
     let is_bits = matches!(basic, Basic::Bytes(_));
-    let (is_logical, is_float) =
-        (matches!(basic, Basic::Logical(_)), matches!(basic, Basic::Float32 | Basic::Float64));
+    let is_float = matches!(basic, Basic::Float32 | Basic::Float64);
     // The C type `char` counts as an integer here, as in other libraries, beyond the standard.
-    let is_number = !is_logical && (!is_bits || basic == Basic::Bytes(1));
+    let is_number = !is_bits || basic == Basic::Bytes(1);
     let is_integer = is_number && !is_float;
     let (atomic, is_defined) = match op {
         MPI_REPLACE => (AtomicOp::Set, true),
@@ -67,9 +68,9 @@ fn atomic_of(op: MPI_Op, basic: Basic) -> Option<AtomicOp> {
         MPI_BAND => (AtomicOp::And, is_integer || is_bits),
         MPI_BOR => (AtomicOp::Or, is_integer || is_bits),
         MPI_BXOR => (AtomicOp::Xor, is_integer || is_bits),
-        MPI_LAND => (AtomicOp::LogicalAnd, is_integer || is_logical),
-        MPI_LOR => (AtomicOp::LogicalOr, is_integer || is_logical),
-        MPI_LXOR => (AtomicOp::LogicalXor, is_integer || is_logical),
+        MPI_LAND => (AtomicOp::LogicalAnd, is_integer),
+        MPI_LOR => (AtomicOp::LogicalOr, is_integer),
+        MPI_LXOR => (AtomicOp::LogicalXor, is_integer),
         _ => return None,
     };
     is_defined.then_some(atomic)
@@ -123,7 +124,7 @@ impl Update {
     pub fn new(op: MPI_Op, basic: Basic) -> Result<Update> {
         let element = named(basic)
             .ok_or_else(|| Error::new(MPI_ERR_TYPE, "accumulates are not defined for this datatype"))?;
-        let word = kind_of(basic).zip(atomic_of(op, basic));
+        let word = kind_of(basic).and_then(|kind| Some((kind, atomic_of(op, basic)?)));
         let datatype = datatype::find(element)?;
         let is_atomic = word.is_some() && datatype.size() >= WORD_BYTES_MIN;
         let combiner = match (op, basic) {
