@@ -118,6 +118,42 @@ static void list(void) {
     for (int i = 0; i < CELLS; i++) free(cells[i]);
 }
 
+/* A process that has locked all parts is alone with its own one, whose memory it loads and stores. */
+static void own_part(void) {
+    MPI_Win win;
+    volatile int memory[2] = {1, 1};
+    MPI_Aint at;
+    int value = 5;
+    DONE(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    DONE(MPI_Win_attach(win, (void *)memory, sizeof memory));
+    MPI_Get_address((void *)memory, &at);
+    MPI_Bcast(&at, 1, MPI_AINT, 0, MPI_COMM_WORLD);
+    if (me == 0) DONE(MPI_Win_lock_all(0, win));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (me == 0) {
+        int before = memory[0];
+        double end = MPI_Wtime() + 0.05;
+        /* The window makes progress for the others, also where no lock is held. */
+        while (MPI_Wtime() < end) DONE(MPI_Win_sync(win));
+        CHECK(memory[0], before, "the own part while this process holds the locks");
+        memory[1]++;
+        DONE(MPI_Put(&value, 1, MPI_INT, 0, at + 4, 1, MPI_INT, win));
+        DONE(MPI_Win_unlock_all(win));
+    }
+    if (me == 1) {
+        DONE(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+        DONE(MPI_Put(&value, 1, MPI_INT, 0, at, 1, MPI_INT, win));
+        DONE(MPI_Win_unlock(0, win));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    /* All locks were given back. */
+    DONE(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
+    DONE(MPI_Win_unlock(0, win));
+    if (me == 0) CHECK(memory[0] + memory[1], n > 1 ? 10 : 6, "the own part after all locks");
+    MPI_Barrier(MPI_COMM_WORLD);
+    DONE(MPI_Win_free(&win));
+}
+
 /* Attaches of no bytes. */
 static void nothing(void) {
     MPI_Win win;
@@ -141,6 +177,7 @@ int main(int argc, char **argv) {
     begin(&argc, &argv);
     pieces();
     if (n <= 8) list();
+    own_part();
     nothing();
     return finish();
 }

@@ -43,6 +43,42 @@ static void shared(MPI_Comm comm) {
     DONE(MPI_Win_free(&win));
 }
 
+/* While a process has locked all parts, no other one changes those that it loads from. */
+static void locked(MPI_Comm comm, int is_allocated) {
+    int rank, size, unit, *mine, value = 7;
+    volatile int *found;
+    MPI_Win win;
+    MPI_Aint bytes;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    if (is_allocated) {
+        DONE(MPI_Win_allocate(sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &mine, &win));
+    } else {
+        DONE(MPI_Win_allocate_shared(sizeof(int), sizeof(int), MPI_INFO_NULL, comm, &mine, &win));
+    }
+    *mine = 1;
+    MPI_Barrier(comm);
+    int last = size - 1;
+    DONE(MPI_Win_shared_query(win, last, &bytes, &unit, &found));
+    if (rank == 0) DONE(MPI_Win_lock_all(0, win));
+    MPI_Barrier(comm);
+    if (rank == 0) {
+        int before = *found;
+        double end = MPI_Wtime() + 0.05;
+        while (MPI_Wtime() < end) DONE(MPI_Win_sync(win));
+        CHECK(*found, before, "the part of rank %d while this process holds the locks", last);
+        DONE(MPI_Win_unlock_all(win));
+    }
+    if (rank == 1 || size == 1) {
+        DONE(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, last, 0, win));
+        DONE(MPI_Put(&value, 1, MPI_INT, last, 0, 1, MPI_INT, win));
+        DONE(MPI_Win_unlock(last, win));
+    }
+    MPI_Barrier(comm);
+    if (rank == last) CHECK(*mine, 7, "a put under an exclusive lock");
+    DONE(MPI_Win_free(&win));
+}
+
 /* Only some processes have memory. */
 static void uneven(MPI_Comm comm) {
     int rank, size, unit;
@@ -149,6 +185,8 @@ int main(int argc, char **argv) {
         MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm);
     }
     shared(comm);
+    locked(comm, 0);
+    locked(comm, 1);
     uneven(comm);
     others(comm);
     apart(comm);

@@ -24,7 +24,7 @@ pub enum Access {
     Start(Vec<Token>),
     /// The parts whose locks it holds.
     Locks,
-    /// All parts. Locks of parts that are not accessed by loads and stores are taken at the first access.
+    /// All parts. Locks of parts that loads and stores do not reach are taken at the first access.
     LockAll(Hold),
 }
 

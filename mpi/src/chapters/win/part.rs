@@ -4,6 +4,7 @@
 //! if it does not. It never changes.
 
 use super::control::Peer;
+use crate::chapters::library::Mpi;
 use pelago_core::Pe;
 use pelago_fabric::sync::AtomicBool;
 
@@ -46,6 +47,17 @@ unsafe impl Send for Part {}
 unsafe impl Sync for Part {}
 
 impl Part {
+    /// Where the program may access the memory by loads and stores, or null. Memory of this node is mapped
+    /// even if operations on it go over the network.
+    pub fn mapped(&self, mpi: &Mpi) -> *mut u8 {
+        match self.home {
+            Home::Region { pe, offset } if self.base.is_null() && !mpi.core.memory.heap(pe).is_null() => {
+                mpi.core.memory.heap(pe).wrapping_add(offset)
+            }
+            _ => self.base,
+        }
+    }
+
     /// The offset in bytes of a displacement from the start of the part: an address, of a dynamic window.
     #[inline(always)]
     pub fn offset(&self, disp: isize) -> Option<usize> {

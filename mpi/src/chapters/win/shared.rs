@@ -96,14 +96,7 @@ pub unsafe fn win_shared_query(
         _ => window.rank(rank)?,
     };
     let part = &window.parts[rank];
-    // Memory of this node is mapped even if operations on it go over the network.
-    let base = match part.home {
-        _ if !part.base.is_null() => part.base,
-        Home::Region { pe, offset } if !mpi.core.memory.heap(pe).is_null() => {
-            mpi.core.memory.heap(pe).wrapping_add(offset)
-        }
-        _ => std::ptr::null_mut(),
-    };
+    let base = part.mapped(mpi);
     let (base, bytes) = match part.bytes {
         // Without memory of its own it has no place among the others, unless they follow each other.
         0 if window.has_gaps => (std::ptr::null_mut(), 0),

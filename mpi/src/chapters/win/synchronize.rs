@@ -227,17 +227,25 @@ fn complete(mpi: &Mpi, window: &Window, rank: usize) -> Result {
     if window.outstanding.is_any() { window.complete(mpi, rank) } else { Ok(()) }
 }
 
-/// `MPI_Win_lock_all`. Locks of parts on other nodes are taken at the first access.
+/// `MPI_Win_lock_all`. Locks of parts that the program reaches by calls only are taken at the first of them.
 pub unsafe fn win_lock_all(mpi: &Mpi, assert: c_int, win: MPI_Win) -> Result {
     let window = find(win)?;
     check_assert(assert, &[MPI_MODE_NOCHECK], "MPI_Win_lock_all")?;
     let hold = if assert & MPI_MODE_NOCHECK != 0 { Hold::Unchecked } else { Hold::Shared };
     window.epoch().check_may_begin("MPI_Win_lock_all")?;
     window.close_access();
-    let near = (0..window.len()).filter(|&rank| !window.parts[rank].base.is_null());
+    // Loads and stores take no locks. The own part of a dynamic window has no address, but is accessed by
+    // them.
+    let me = window.comm.my_rank();
+    let near = (0..window.len()).filter(|&rank| rank == me || !window.parts[rank].mapped(mpi).is_null());
     for rank in near {
-        lock::acquire(mpi, &window.parts[rank].peer, hold);
+        let part = &window.parts[rank];
+        lock::acquire(mpi, &part.peer, hold);
         window.epoch().locks.insert(rank, hold);
+        if part.base.is_null() {
+            // Operations need not take it late.
+            part.is_open.store(true, Ordering::Relaxed);
+        }
     }
     window.epoch().access = Access::LockAll(hold);
     window.record.is_passive.store(true, Ordering::Relaxed);
