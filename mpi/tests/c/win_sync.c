@@ -122,6 +122,36 @@ static void apart(void) {
     DONE(MPI_Win_free(&own));
 }
 
+/* A loop of any flush serves the requests of other processes. */
+static void served(void) {
+    MPI_Aint starts[64];
+    char *base;
+    MPI_Win win = open_window(CREATED, sizeof(int), 4, &base, starts);
+    volatile int *mine = (volatile int *)base;
+    enum { FLUSHES = 4 };
+    for (int flush = 0; flush < FLUSHES; flush++) {
+        int value = flush + 1;
+        DONE(MPI_Win_lock_all(0, win));
+        if (me == 1) {
+            DONE(MPI_Accumulate(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_REPLACE, win));
+            DONE(MPI_Win_flush(0, win));
+        }
+        if (me == 0 && n > 1) {
+            double end = MPI_Wtime() + 10;
+            while (*mine != value && MPI_Wtime() < end) {
+                DONE(flush == 0   ? MPI_Win_flush(n - 1, win)
+                     : flush == 1 ? MPI_Win_flush_all(win)
+                     : flush == 2 ? MPI_Win_flush_local(n - 1, win)
+                                  : MPI_Win_flush_local_all(win));
+            }
+            CHECK(*mine, value, "an accumulate during flushes of kind %d", flush);
+        }
+        DONE(MPI_Win_unlock_all(win));
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    close_window(CREATED, &win, base);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     for (int kind = 0; kind < KINDS; kind++) {
@@ -130,6 +160,7 @@ int main(int argc, char **argv) {
         exclusive(kind);
         several(kind);
     }
+    served();
     apart();
     return finish();
 }

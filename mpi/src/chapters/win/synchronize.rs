@@ -349,6 +349,7 @@ pub unsafe fn win_flush_local_all(mpi: &Mpi, win: MPI_Win) -> Result {
     if !window.record.is_passive.load(Ordering::Relaxed) {
         return Err(no_flush(window, "MPI_Win_flush_local_all"));
     }
+    window.serve(mpi);
     if !window.outstanding.is_any() {
         return Ok(());
     }
