@@ -53,6 +53,12 @@ static void pieces(void) {
     code = MPI_Get(&got, 1, MPI_INT, to, all[to * PIECES + 5], 1, MPI_INT, win);
     flushed = MPI_Win_flush(to, win);
     CHECK(code != MPI_SUCCESS ? code : flushed, MPI_ERR_RMA_RANGE, "a get of memory that is detached");
+    /* Whoever waits for the request gets its error, and the flush has no other one. */
+    MPI_Request request;
+    code = MPI_Rget(&got, 1, MPI_INT, to, all[to * PIECES + 5], 1, MPI_INT, win, &request);
+    if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    CHECK(code, MPI_ERR_RMA_RANGE, "a get with a request of memory that is detached");
+    DONE(MPI_Win_flush(to, win));
     DONE(MPI_Put(&value, 1, MPI_INT, to, all[to * PIECES + 6], 1, MPI_INT, win));
     DONE(MPI_Win_unlock(to, win));
     MPI_Barrier(MPI_COMM_WORLD);

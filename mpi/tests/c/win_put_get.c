@@ -112,6 +112,31 @@ static void nothing(enum kind kind, size_t bytes) {
     close_window(kind, &win, base);
 }
 
+/* Many requests in one epoch, which are waited for one by one, together, or not before the flush. */
+static void many(enum kind kind) {
+    enum { GETS = 300, STEP = 3 };
+    MPI_Aint starts[64];
+    char *base;
+    MPI_Win win = open_window(kind, GETS * sizeof(int), 4, &base, starts);
+    int to = (me + 1) % n, got[GETS];
+    MPI_Request requests[GETS];
+    for (int i = 0; i < GETS; i++) ((int *)base)[i] = 1000 * me + i, got[i] = -1;
+    MPI_Barrier(MPI_COMM_WORLD);
+    DONE(MPI_Win_lock_all(0, win));
+    for (int i = 0; i < GETS; i++) {
+        DONE(MPI_Rget(&got[i], 1, MPI_INT, to, at(kind, starts[to], i, 4), 1, MPI_INT, win, &requests[i]));
+        if (i < GETS / STEP) DONE(MPI_Wait(&requests[i], MPI_STATUS_IGNORE));
+    }
+    DONE(MPI_Waitall(GETS / STEP, requests + GETS / STEP, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < 2 * GETS / STEP; i++) CHECK(got[i], 1000 * to + i, "%s: got %d", kind_name(kind), i);
+    DONE(MPI_Win_flush_all(win));
+    for (int i = 2 * GETS / STEP; i < GETS; i++) CHECK(got[i], 1000 * to + i, "%s: flushed %d", kind_name(kind), i);
+    DONE(MPI_Win_unlock_all(win));
+    DONE(MPI_Waitall(GETS, requests, MPI_STATUSES_IGNORE));
+    MPI_Barrier(MPI_COMM_WORLD);
+    close_window(kind, &win, base);
+}
+
 /* More data than fit into a message in one piece. */
 static void large(enum kind kind) {
     enum { MANY = 300000 };
@@ -145,6 +170,7 @@ int main(int argc, char **argv) {
         }
         nothing(kind, 0);
         nothing(kind, 8);
+        many(kind);
         large(kind);
     }
     MPI_Group_free(&world);

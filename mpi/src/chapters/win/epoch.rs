@@ -151,15 +151,6 @@ impl Window {
         Ok(())
     }
 
-    /// Completes all operations of this process on the window at their targets.
-    pub fn complete_all(&self, mpi: &Mpi) -> Result {
-        mpi.core.quiet();
-        if !self.outstanding.is_any() {
-            return Ok(());
-        }
-        (0..self.len()).map(|rank| self.complete(mpi, rank)).fold(Ok(()), Result::and)
-    }
-
     /// Closes the access to all parts.
     pub fn close_access(&self) {
         self.record.is_open.store(false, Ordering::Relaxed);

@@ -150,13 +150,14 @@ pub unsafe fn send(
     );
     // SAFETY: the caller guarantees the memory, as this function demands.
     let (words, bytes) = unsafe { head.with(data) };
-    if head.action != Action::Flush {
-        window.outstanding.note_asked(rank);
-    }
     let (to, start) = (window.address(rank, REQUEST), words.as_ptr().cast());
     // SAFETY: the words live until the send is complete.
     let sent = unsafe { mpi.core.start_send(to, (start, bytes), Mode::Standard) };
     window.outstanding.keep(sent.expect("the tag is not the wildcard"), words);
+    // A flush that comes between leaves the mark for the next one, which it would take away if it came first.
+    if head.action != Action::Flush {
+        window.outstanding.note_asked(rank);
+    }
     Ok(())
 }
 

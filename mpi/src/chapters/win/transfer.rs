@@ -1,6 +1,7 @@
 //! Operations that are under way: those whose data arrive later, and requests to targets.
 //!
-//! Invariant: `any` is set whenever a flush has more to do than to wait for the network to be quiet.
+//! Invariant: `is_any` is true, at each thread that knows of an operation, while a flush has more to do for
+//! it than to wait for the network to be quiet.
 
 use super::Window;
 use super::request;
@@ -11,7 +12,8 @@ use crate::chapters::request::{Active, Operation, Outcome, started};
 use pelago_core::base::awaited::Awaited;
 use pelago_core::endpoint::completion_counter::CompletionCounter;
 use pelago_core::msg::request::RequestId;
-use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering};
+use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -76,12 +78,31 @@ impl Transfer {
     }
 }
 
+/// Transfers that are not known to be over, by the rank of their target and their address.
+type Transfers = Mutex<BTreeMap<(usize, usize), Arc<Transfer>>>;
+
+fn key(transfer: &Arc<Transfer>) -> (usize, usize) {
+    (transfer.rank, Arc::as_ptr(transfer) as usize)
+}
+
+/// The requests to a target, and how many of them a flush has found done.
+#[derive(Default)]
+struct Asked {
+    sent: AtomicU64,
+    done: AtomicU64,
+}
+
 /// The operations that are under way on a window.
 pub struct Outstanding {
-    any: AtomicBool,
-    transfers: Mutex<Vec<Arc<Transfer>>>,
-    /// Whether requests without a reply were sent to a target since the last flush, by rank.
-    asked: Box<[AtomicBool]>,
+    /// The number of operations that a quiet network does not complete. Each is counted after it was put
+    /// where a flush finds it, and before the call returns to the program.
+    noted: AtomicU64,
+    /// How many of them are known to be complete.
+    settled: AtomicU64,
+    /// Requests of the program, which may live longer than the window, have it as well.
+    transfers: Arc<Transfers>,
+    /// The requests that were sent, by rank.
+    asked: Box<[Asked]>,
     /// Requests that have not left yet.
     sends: Mutex<Vec<(RequestId, Box<[u64]>)>>,
     tags: AtomicU32,
@@ -95,9 +116,10 @@ unsafe impl Sync for Outstanding {}
 impl Outstanding {
     pub fn new(n: usize) -> Outstanding {
         Outstanding {
-            any: AtomicBool::new(false),
-            transfers: Mutex::default(),
-            asked: (0..n).map(|_| AtomicBool::new(false)).collect(),
+            noted: AtomicU64::new(0),
+            settled: AtomicU64::new(0),
+            transfers: Arc::default(),
+            asked: (0..n).map(|_| Asked::default()).collect(),
             sends: Mutex::default(),
             tags: AtomicU32::new(0),
         }
@@ -105,7 +127,12 @@ impl Outstanding {
 
     #[inline(always)]
     pub fn is_any(&self) -> bool {
-        self.any.load(Ordering::Relaxed)
+        // SYNC POINT window-settled: acquires the data of the operations that another thread has completed.
+        self.noted.load(Ordering::Relaxed) != self.settled.load(Ordering::Acquire)
+    }
+
+    fn note(&self) {
+        self.noted.fetch_add(1, Ordering::SeqCst);
     }
 
     /// A tag for a reply.
@@ -114,32 +141,41 @@ impl Outstanding {
     }
 
     pub fn add(&self, transfer: &Arc<Transfer>) {
-        self.any.store(true, Ordering::Relaxed);
-        locked(&self.transfers).push(Arc::clone(transfer));
+        locked(&self.transfers).insert(key(transfer), Arc::clone(transfer));
+        self.note();
     }
 
     /// Keeps the memory of a request until it has left.
     pub fn keep(&self, send: Option<RequestId>, data: Box<[u64]>) {
         if let Some(id) = send {
-            self.any.store(true, Ordering::Relaxed);
             locked(&self.sends).push((id, data));
+            self.note();
         }
     }
 
-    /// Notes a request without a reply.
+    /// Notes a request, which was sent.
     pub fn note_asked(&self, rank: usize) {
-        self.any.store(true, Ordering::Relaxed);
-        self.asked[rank].store(true, Ordering::Relaxed);
+        self.asked[rank].sent.fetch_add(1, Ordering::SeqCst);
+        self.note();
     }
 
-    /// Clears the mark if nothing is under way.
+    /// How many requests were sent to a target, unless all of them are done.
+    fn unflushed(&self, rank: usize) -> Option<u64> {
+        let asked = &self.asked[rank];
+        let sent = asked.sent.load(Ordering::SeqCst);
+        (asked.done.load(Ordering::SeqCst) < sent).then_some(sent)
+    }
+
+    /// Notes that nothing is under way, if that is so. Other threads may start operations meanwhile: they are
+    /// counted later than `noted` was read, or found.
     fn settle(&self) {
-        self.any.store(false, Ordering::SeqCst);
+        let noted = self.noted.load(Ordering::SeqCst);
         let is_idle = self.has_sent()
             && locked(&self.transfers).is_empty()
-            && !self.asked.iter().any(|asked| asked.load(Ordering::SeqCst));
-        if !is_idle {
-            self.any.store(true, Ordering::SeqCst);
+            && (0..self.asked.len()).all(|rank| self.unflushed(rank).is_none());
+        if is_idle {
+            // SYNC POINT window-settled: releases the data of the operations that are complete.
+            self.settled.fetch_max(noted, Ordering::SeqCst);
         }
     }
 
@@ -155,24 +191,29 @@ impl Outstanding {
         }
     }
 
-    /// Looks once whether all transfers of a target, and all sends, are over. `error` becomes that of a
-    /// transfer that has failed.
-    fn poll(&self, mpi: &Mpi, rank: usize, error: &mut c_int) -> bool {
+    /// The transfers of a target.
+    fn of(&self, rank: usize) -> Vec<Arc<Transfer>> {
+        locked(&self.transfers)
+            .range((rank, 0)..(rank + 1, 0))
+            .map(|(_, transfer)| Arc::clone(transfer))
+            .collect()
+    }
+
+    /// Looks once whether transfers are over, from the last one on, and takes those that are off the list.
+    /// `error` becomes that of a transfer that has failed. Transfers are polled without the lock: their ends
+    /// may call into the runtime.
+    fn poll(&self, mpi: &Mpi, transfers: &mut Vec<Arc<Transfer>>, error: &mut c_int) -> bool {
         locked(&self.sends).retain(|&(id, _)| mpi.core.look(id).is_none());
-        // The transfers are polled without the lock: their ends may call into the runtime.
-        let mine: Vec<_> =
-            locked(&self.transfers).iter().filter(|transfer| transfer.rank == rank).cloned().collect();
-        let mut are_over = true;
-        for transfer in mine {
-            match transfer.poll(mpi) {
-                None => are_over = false,
-                Some(code) => {
-                    *error = if code == MPI_SUCCESS { *error } else { code };
-                    locked(&self.transfers).retain(|other| !Arc::ptr_eq(other, &transfer));
-                }
+        while let Some(transfer) = transfers.last() {
+            let Some(code) = transfer.poll(mpi) else { return false };
+            // The thread that takes it away reports its error.
+            let is_reported = locked(&self.transfers).remove(&key(transfer)).is_none();
+            if code != MPI_SUCCESS && !is_reported {
+                *error = code;
             }
+            transfers.pop();
         }
-        are_over
+        true
     }
 }
 
@@ -182,28 +223,47 @@ impl Window {
         if !self.outstanding.is_any() {
             return Ok(());
         }
-        let mut error = MPI_SUCCESS;
+        let (mut transfers, mut error) = (self.outstanding.of(rank), MPI_SUCCESS);
         let awaited = Awaited::Message { is_send: false, pe: Some(self.parts[rank].pe) };
-        mpi.core.wait(awaited, || self.outstanding.poll(mpi, rank, &mut error));
+        mpi.core.wait(awaited, || self.outstanding.poll(mpi, &mut transfers, &mut error));
         check(error, rank)
     }
 
     /// Completes the operations of this process on a target that are not complete when the network is quiet.
     pub fn complete(&self, mpi: &Mpi, rank: usize) -> Result {
-        let arrived = self.complete_locally(mpi, rank);
-        let done = match self.outstanding.asked[rank].swap(false, Ordering::Relaxed) {
-            true => request::flush(mpi, self, rank).and_then(|error| check(error, rank)),
-            false => Ok(()),
-        };
+        let completed = self.complete_at(mpi, rank);
         self.outstanding.settle();
-        arrived.and(done)
+        completed
+    }
+
+    /// Completes all operations of this process on the window at their targets.
+    pub fn complete_all(&self, mpi: &Mpi) -> Result {
+        mpi.core.quiet();
+        if !self.outstanding.is_any() {
+            return Ok(());
+        }
+        let completed = (0..self.len()).map(|rank| self.complete_at(mpi, rank)).fold(Ok(()), Result::and);
+        self.outstanding.settle();
+        completed
+    }
+
+    fn complete_at(&self, mpi: &Mpi, rank: usize) -> Result {
+        let arrived = self.complete_locally(mpi, rank);
+        let Some(sent) = self.outstanding.unflushed(rank) else { return arrived };
+        // Another thread that flushes meanwhile sends a flush of its own: the requests are done only when the
+        // reply to one that was sent after them has come.
+        let flushed = request::flush(mpi, self, rank);
+        self.outstanding.asked[rank].done.fetch_max(sent, Ordering::SeqCst);
+        arrived.and(flushed.and_then(|error| check(error, rank)))
     }
 
     /// A request of the program for a transfer, or for an operation that is complete.
     pub fn give(&self, transfer: Option<Arc<Transfer>>, place: *mut MPI_Request) -> Result {
         let active = match transfer {
             None => Active::Done(Outcome::EMPTY),
-            Some(transfer) => Active::Other(Box::new(Waited(transfer))),
+            Some(transfer) => {
+                Active::Other(Box::new(Waited(transfer, Arc::clone(&self.outstanding.transfers))))
+            }
         };
         // SAFETY: the caller has checked the place.
         unsafe { place.write(started(active, On::Win(self.handle()))?) };
@@ -221,16 +281,20 @@ fn check(error: c_int, rank: usize) -> Result {
     }
 }
 
-/// A transfer that the program waits for.
-struct Waited(Arc<Transfer>);
+/// A transfer that the program waits for, and those of its window.
+struct Waited(Arc<Transfer>, Arc<Transfers>);
 
 impl Operation for Waited {
     fn poll(&mut self, mpi: &Mpi) -> Option<Outcome> {
-        let mut over = self.0.poll(mpi);
+        let Waited(transfer, all) = self;
+        let mut over = transfer.poll(mpi);
         if over.is_none() {
             mpi.core.progress();
-            over = self.0.poll(mpi);
+            over = transfer.poll(mpi);
         }
-        over.map(|error| Outcome { error, ..Outcome::EMPTY })
+        let error = over?;
+        // A flush has nothing more to do for it, and reports its error no more.
+        locked(all).remove(&key(transfer));
+        Some(Outcome { error, ..Outcome::EMPTY })
     }
 }
