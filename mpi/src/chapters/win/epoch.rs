@@ -8,6 +8,7 @@ use super::{Window, part::Part};
 use crate::abi::*;
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::library::Mpi;
+use pelago_core::base::awaited::Awaited;
 use pelago_core::msg::operation::Started;
 use pelago_core::msg::request::RequestId;
 use pelago_fabric::sync::Ordering;
@@ -31,6 +32,7 @@ pub enum Access {
 /// A message without data that is awaited from the process with a rank, or was received.
 pub struct Token {
     pub rank: usize,
+    /// The receive, until a thread waits for it.
     pub receive: Option<RequestId>,
 }
 
@@ -134,20 +136,32 @@ impl Window {
         self.parts[rank].is_open.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until the target has posted, in an epoch of `MPI_Win_start`.
+    /// Waits until the target has posted, in an epoch of `MPI_Win_start`. One thread takes the receive out of
+    /// the token and waits for the message, the others wait for that thread.
     #[cold]
     fn await_post(&self, mpi: &Mpi, rank: usize) -> Result {
-        let mut token = {
+        let receive = {
             let mut epoch = self.epoch();
             let name = epoch.access.name();
             let Access::Start(tokens) = &mut epoch.access else { return Err(no_access(rank, name)) };
             let Some(token) = tokens.iter_mut().find(|token| token.rank == rank) else {
                 return Err(no_access(rank, name));
             };
-            Token { rank, receive: token.receive.take() }
+            token.receive.take()
         };
-        token.wait(mpi);
-        self.parts[rank].is_open.store(true, Ordering::Relaxed);
+        let part = &self.parts[rank];
+        match receive {
+            Some(id) => {
+                mpi.core.wait_for_message(id);
+                // SYNC POINT window-post: releases the memory of the target to the other threads.
+                part.is_open.store(true, Ordering::Release);
+            }
+            None => {
+                let awaited = Awaited::Message { is_send: false, pe: Some(part.pe) };
+                // SYNC POINT window-post: acquires it.
+                mpi.core.wait(awaited, || part.is_open.load(Ordering::Acquire));
+            }
+        }
         Ok(())
     }
 
