@@ -17,9 +17,9 @@
 //! lock, a spinlock for accumulates, and the memory that is attached to a dynamic window. Lock and unlock
 //! are atomics on the first, by the processor on mapped memory and by the runtime's atomics on that of other
 //! nodes, so that a target takes no part in them. Accumulates on symmetric memory are atomics of the
-//! processor where an element is a word of 4 or 8 bytes, and else they run under the spinlock, as all do on
-//! private memory. A request to the target is executed in the same way by its processor, so that all
-//! accumulates on a location exclude each other (`apply.rs`).
+//! processor where an element is a word of 4 or 8 bytes and no logical, and else they run under the spinlock,
+//! as all do on private memory. A request to the target is executed in the same way by its processor, so that
+//! all accumulates on a location exclude each other (`apply.rs`).
 //!
 //! Requests are messages in the context of the window (`service.rs`). The target executes those of an origin
 //! in their order, in every wait, which keeps the order of accumulates. A flush sends one more request and
