@@ -67,8 +67,9 @@ pub(crate) fn detect(lookup: impl Fn(&str) -> Option<String>) -> Result<Found, B
     if lookup("PMIX_NAMESPACE").is_some() {
         return Ok(Found::Pmix { rank: number("PMIX_RANK", "the number of a PE", |_| true)? });
     }
-    let alone_in_step = lookup("SLURM_NTASKS").is_none_or(|tasks| tasks == "1");
-    if lookup("SLURM_PROCID").is_some() && !alone_in_step {
+    // A batch script has the number of tasks of the whole job, but is one process.
+    let is_alone_in_step = lookup("SLURM_STEP_NUM_TASKS").is_none_or(|tasks| tasks == "1");
+    if lookup("SLURM_PROCID").is_some() && !is_alone_in_step {
         return Err(BootError::Launcher {
             how: "by Slurm without a process manager (neither PMI_FD nor PMIX_NAMESPACE is set)",
             remedy: "add --mpi=pmi2 or --mpi=pmix to srun",
@@ -89,7 +90,10 @@ mod tests {
     fn without_a_launcher_a_process_is_alone() {
         assert_eq!(under(&[]).unwrap(), Found::Alone);
         assert_eq!(under(&[("PMI_RANK", "1"), ("PMI_SIZE", "4")]).unwrap(), Found::Alone);
-        assert_eq!(under(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "1")]).unwrap(), Found::Alone);
+        let step = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "1"), ("SLURM_STEP_NUM_TASKS", "1")];
+        assert_eq!(under(&step).unwrap(), Found::Alone);
+        let batch_script = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")];
+        assert_eq!(under(&batch_script).unwrap(), Found::Alone);
         assert_eq!(under(&[("SLURM_PROCID", "0")]).unwrap(), Found::Alone);
     }
 
@@ -99,7 +103,8 @@ mod tests {
         let found = Found::Pmi { descriptor: 7, rank: 1, size: 4 };
         assert_eq!(under(&pmi).unwrap(), found);
         let mixed =
-            [&pmi[..], &[("PMIX_NAMESPACE", "x"), ("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")]].concat();
+            [&pmi[..], &[("PMIX_NAMESPACE", "x"), ("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "4")]]
+                .concat();
         assert_eq!(under(&mixed).unwrap(), found);
     }
 
@@ -107,14 +112,15 @@ mod tests {
     fn pmix_wins_over_slurm_alone() {
         let pmix = [("PMIX_NAMESPACE", "x"), ("PMIX_RANK", "3")];
         assert_eq!(under(&pmix).unwrap(), Found::Pmix { rank: 3 });
-        let mixed = [&pmix[..], &[("SLURM_PROCID", "3"), ("SLURM_NTASKS", "4")]].concat();
+        let mixed = [&pmix[..], &[("SLURM_PROCID", "3"), ("SLURM_STEP_NUM_TASKS", "4")]].concat();
         assert_eq!(under(&mixed).unwrap(), Found::Pmix { rank: 3 });
         assert_eq!(under(&[("PMIX_RANK", "3")]).unwrap(), Found::Alone);
     }
 
     #[test]
     fn slurm_without_a_protocol_is_refused_with_a_remedy() {
-        let slurm = under(&[("SLURM_PROCID", "3"), ("SLURM_NTASKS", "4")]).unwrap_err().to_string();
+        let step = [("SLURM_PROCID", "3"), ("SLURM_NTASKS", "4"), ("SLURM_STEP_NUM_TASKS", "4")];
+        let slurm = under(&step).unwrap_err().to_string();
         assert!(slurm.contains("--mpi=pmi2"), "{slurm}");
     }
 

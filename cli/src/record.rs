@@ -11,6 +11,7 @@ mod timeline;
 
 use std::ffi::OsString;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -58,17 +59,27 @@ impl Records {
         for file in [&trace, &stats.clone().flatten()].into_iter().flatten() {
             File::create(file).with_context(|| format!("writing {}", file.display()))?;
         }
-        let name = format!("pelago-records-{}", std::process::id());
         let beside = trace.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
         let parent = match (beside, trace.is_some() || is_spread) {
             (Some(parent), _) => parent.to_owned(),
             (None, true) => PathBuf::from("."),
             (None, false) => std::env::temp_dir(),
         };
-        let folder = std::path::absolute(parent)?.join(name);
-        std::fs::create_dir(&folder).with_context(|| format!("making the folder {}", folder.display()))?;
+        let folder = new_folder(&std::path::absolute(parent)?)?;
         Ok(Recording { folder: Some(folder), trace, stats })
     }
+}
+
+/// A new folder for records. A launcher with the same number, on another host or before, may have left one.
+fn new_folder(parent: &Path) -> anyhow::Result<PathBuf> {
+    let name = format!("pelago-records-{}", std::process::id());
+    let names = (1..100).map(|i| if i == 1 { name.clone() } else { format!("{name}-{i}") });
+    let mut folders = names.map(|name| parent.join(name));
+    let found = folders.find_map(|folder| match std::fs::create_dir(&folder) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
+        made => Some(made.map(|()| folder.clone()).with_context(|| format!("making {}", folder.display()))),
+    });
+    found.with_context(|| format!("{} has many folders {name}; remove them", parent.display()))?
 }
 
 impl Recording {

@@ -22,7 +22,7 @@ use super::check::{NoRoom, descriptors, make_room, resolve_in};
 use super::frame::{Frame, Frames, Garbage, PAYLOAD_MAX_BYTES, SendQueue, Start, WINDOW_BYTES, Which};
 use super::poller::{Poller, Source};
 use super::process::{End, Output, Process, Ready, Starter};
-use super::signals::{ASKING, Signals};
+use super::signals::{ASKING, FORWARDED, Signals};
 use super::start_reason;
 use super::tool::ReadyTool;
 use crate::locality::cpus;
@@ -153,7 +153,9 @@ impl Agent {
         loop {
             let Ok(is_sent) = self.queue.write_to(io::stdout()) else { return self.end() };
             let Some(events) = self.wait(is_sent)? else { return self.end() };
-            if events.signal && self.signals.take().is_some_and(|signal| signal != ASKING) {
+            if events.signal
+                && self.signals.take().is_some_and(|signal| ![ASKING, FORWARDED].contains(&signal))
+            {
                 return self.end();
             }
             if events.launcher && !self.read_launcher()? {

@@ -84,7 +84,12 @@ pub(super) fn limits(spec: &JobSpec, pes_per_process: usize) -> Result<(), Launc
         return too_many(format!("you may have {limit} processes (ulimit -u)"));
     }
     let has_pipes = spec.capture || spec.tag_output || spec.input == InputTo::All;
-    let wanted = if is_here { descriptors(n / pes_per_process, has_pipes) } else { descriptors(hosts, true) };
+    let processes = n / pes_per_process;
+    let wanted = if is_here { descriptors(processes, has_pipes) } else { descriptors(hosts, true) };
+    // Files of the output that comes from other hosts, and pipes of the input.
+    let files = if is_here || spec.output_folder.is_none() { 0 } else { 2 * processes as u64 };
+    let inputs = if is_here && spec.input == InputTo::All { processes as u64 } else { 0 };
+    let wanted = wanted + files + inputs;
     make_room(wanted).map_err(|error| match error {
         NoRoom::Limit(limit) => LaunchError::TooManyPes {
             n,

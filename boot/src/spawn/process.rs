@@ -17,7 +17,7 @@ use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, getppid, kill_process_group, pidfd_open,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpgid, getpid, getppid, kill_process_group, pidfd_open,
     pidfd_send_signal, set_parent_process_death_signal, waitid,
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
@@ -206,10 +206,11 @@ impl Process {
     /// Sends a signal to the process and the rest of its group.
     pub(super) fn signal(&self, signal: Signal) {
         if !self.reaped {
-            // The group may be empty if the process has created another one; the signal then goes to the
-            // process itself.
             let _ = kill_process_group(self.pid, signal);
-            let _ = pidfd_send_signal(&self.handle, signal);
+            // The process may have left the group for another one.
+            if getpgid(Some(self.pid)) != Ok(self.pid) {
+                let _ = pidfd_send_signal(&self.handle, signal);
+            }
         }
     }
 

@@ -12,7 +12,10 @@ use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 
 /// The signals that end a job.
-const ENDING: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
+
+/// The signal that all processes of the job get.
+pub(super) const FORWARDED: i32 = libc::SIGUSR1;
 
 /// The signal that asks what each PE does.
 pub(super) const ASKING: i32 = libc::SIGUSR2;
@@ -29,7 +32,8 @@ pub(super) struct Signals {
 impl Signals {
     /// Blocks the signals, and also that of Ctrl-Z if `takes_stop`.
     pub(super) fn block(takes_stop: bool) -> io::Result<Self> {
-        let ignorable = ENDING.into_iter().chain(takes_stop.then_some(STOPPING));
+        keep_ended_children();
+        let ignorable = ENDING.into_iter().chain([FORWARDED]).chain(takes_stop.then_some(STOPPING));
         let taken = ignorable.filter(|signal| !is_ignored(*signal)).chain([ASKING]);
         let taken = set_of(taken);
         let mut blocked = taken;
@@ -110,6 +114,14 @@ fn set_of(signals: impl IntoIterator<Item = i32>) -> libc::sigset_t {
             libc::sigaddset(set.as_mut_ptr(), signal);
         }
         set.assume_init()
+    }
+}
+
+/// While a process ignores SIGCHLD, which it may have inherited, the system forgets how its children ended.
+fn keep_ended_children() {
+    if is_ignored(libc::SIGCHLD) {
+        // SAFETY: the default action installs no handler.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
     }
 }
 

@@ -31,7 +31,7 @@ use super::plan::Plan;
 use super::poller::{Poller, Source};
 use super::process::{End, Output, Starter};
 use super::report::{Captured, Cause, Failure, JobReport, Name};
-use super::signals::{ASKING, STOPPING, Signals, take_terminal};
+use super::signals::{ASKING, FORWARDED, STOPPING, Signals, take_terminal};
 use super::{InputTo, JobSpec, LaunchError};
 use crate::locality::cpus;
 use crate::pmi::server::{Event, Server, Stage};
@@ -297,6 +297,7 @@ impl<'a> Supervisor<'a> {
                     match signal {
                         ASKING => self.inquire(Asker::Report("SIGUSR2 asks".to_owned())),
                         STOPPING => self.stop(),
+                        FORWARDED => self.signal_all(Signal::USR1),
                         _ => self.interrupt(signal),
                     }
                 }

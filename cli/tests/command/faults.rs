@@ -42,13 +42,33 @@ fn pes_end_with_a_killed_launcher() {
 
 #[test]
 fn pes_end_with_an_interrupted_launcher() {
-    for (signal, number, name) in [(Signal::INT, 2, "SIGINT"), (Signal::TERM, 15, "SIGTERM")] {
+    let signals = [(Signal::INT, 2, "SIGINT"), (Signal::TERM, 15, "SIGTERM"), (Signal::QUIT, 3, "SIGQUIT")];
+    for (signal, number, name) in signals {
         let job = Started::new(pelago(&LONG));
         job.pes_at_work(4);
         job.signal(signal);
         let message = format!("the job was ended by signal {number} ({name}) to the launcher");
         assert_failed(&job.end(), 128 + number, &message);
     }
+}
+
+#[test]
+fn the_signal_of_users_goes_to_all_pes() {
+    let job = Started::new(pelago(&LONG));
+    job.pes_at_work(4);
+    job.signal(Signal::USR1);
+    let ended = job.end();
+    assert_eq!((ended.status, ended.stdout.as_str()), (128 + 10, ""), "{}", ended.stderr);
+    assert!(ended.stderr.contains("was killed by signal 10 (SIGUSR1)"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_launcher_may_inherit_that_children_are_ignored() {
+    let mut command = Command::new("sh");
+    let line = format!("trap '' CHLD; exec {} run -n 2 sh -c 'exit 3'", env!("CARGO_BIN_EXE_pelago"));
+    command.args(["-c", &line]);
+    let ended = Started::new(command).end();
+    assert_eq!(ended.status, 3, "{}", ended.stderr);
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn mpiexec_takes_what_other_launchers_take() {
     let agent = folder().join("agent.sh");
     std::fs::write(&agent, "shift\nexec sh -c \"$*\"\n").unwrap();
     let agent = format!("sh {}", agent.display());
-    let cases: [(&[&str], &str); 11] = [
+    let cases: [(&[&str], &str); 12] = [
         (&["-n", "2", path], "2 - -\n"),
         (&["-np", "3", path, "-np"], "3 - -np\n"),
         (&["-n", "1", path, ":", "-np", "2", path], "3 - -\n"),
@@ -94,6 +94,7 @@ fn mpiexec_takes_what_other_launchers_take() {
         (&["-host", "localhost:2", "--launch-agent", &agent, path], "2 - -\n"),
         (&["--oversubscribe", "-c", "2", path], "2 - -\n"),
         (&["-l", "-n", "1", path], "[0] 1 - -\n"),
+        (&["-n", "2", "--stdin", "none", path], "2 - -\n"),
     ];
     for (arguments, expected) in cases {
         for launcher in ["mpiexec", "mpirun"] {

@@ -66,7 +66,8 @@ while [ "$count" -gt 0 ]; do
             shift 2; count=$((count - 2)) ;;
         -l | -prepend-rank)
             set -- "$@" --tag-output; shift; count=$((count - 1)) ;;
-        --env | --timeout | --pes-per-process | --hosts | --hostfile | --launch-agent | --agent-path | --separator)
+        --env | --timeout | --pes-per-process | --hosts | --hostfile | --launch-agent | --agent-path | --separator | \
+            --output-dir | --stdin | --trace)
             needs_value "$count" "$1"
             set -- "$@" "$1" "$2"; shift 2; count=$((count - 2)) ;;
         --oversubscribe | --allow-run-as-root)
