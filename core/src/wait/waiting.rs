@@ -70,6 +70,10 @@ impl Engine {
                 if culprit.is_some() {
                     self.take_arrivals();
                     let has_looked = self.upper.get().is_none_or(|upper| upper.advance_operations());
+                    if ready() {
+                        culprit = None;
+                        return true;
+                    }
                     culprit = culprit.filter(|&pe| has_looked && needed() == Some(pe));
                 }
             }

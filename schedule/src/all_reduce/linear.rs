@@ -62,7 +62,7 @@ fn direct(shape: &Shape, b: &mut Builder) {
 fn by_parts(shape: &Shape, b: &mut Builder) {
     let (n, me) = (shape.n, shape.rank);
     let (own, target) = (contribution(shape), Place::target(0));
-    let in_mailbox = (b.mailbox_bytes() / shape.element_bytes).max(1);
+    let in_mailbox = (b.mailbox_bytes() / shape.element_bytes.max(1)).max(1);
     let parts = shape.count.div_ceil(in_mailbox).clamp(1, n);
     let part = |part: Rank| parts_bytes(shape, parts, part, part + 1);
     let is_small = part(0).1 <= b.mailbox_bytes();

@@ -330,6 +330,11 @@ pub fn retain(handle: MPI_Datatype) -> Result<Retained> {
     datatype.handle().map(Retained)
 }
 
+/// Makes a handle for a datatype that may have no other any more.
+pub fn retain_shared(datatype: &Arc<Datatype>) -> Result<Retained> {
+    datatype.handle().map(Retained)
+}
+
 impl Retained {
     /// The handle, which is valid as long as this lives.
     pub fn handle(&self) -> MPI_Datatype {

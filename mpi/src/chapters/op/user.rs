@@ -4,7 +4,7 @@
 //! it gets copies of them with the same gaps, at an address that every type of C can have.
 
 use crate::abi::*;
-use crate::chapters::datatype::Datatype;
+use crate::chapters::datatype::{self, Datatype};
 use crate::convert::UserCombine;
 use pelago_core::coll::reduction::{Combine, Combiner};
 use pelago_core::coll::select::Laws;
@@ -47,6 +47,9 @@ impl Function {
     }
 }
 
+/// The largest alignment of the types of C that are not declared with one.
+const ALIGN_MAX: usize = 16;
+
 /// A function on elements of a datatype.
 pub struct OnElements {
     function: Arc<Function>,
@@ -79,7 +82,11 @@ impl OnElements {
     /// # Safety
     /// There are as many bytes.
     unsafe fn spread(&self, data: *const u8, bytes: usize, count: usize) -> Copy {
+        // Elements may be assigned as a whole, with the gaps before and behind their data.
         let (first, end) = self.layout.span(count);
+        let (lb, ub) = (self.layout.lb(), self.layout.lb() + self.layout.extent());
+        let last = self.layout.extent().wrapping_mul(count as isize - 1);
+        let (first, end) = (first.min(lb + last.min(0)), end.max(ub + last.max(0)));
         let mut memory = vec![Line([0; 64]); (end - first) as usize / size_of::<Line>() + 2];
         // An element's address is as far from a multiple of 64 as its first byte is from the element.
         let shift = first.rem_euclid(64);
@@ -92,10 +99,24 @@ impl OnElements {
     /// # Safety
     /// As [`Function::call`].
     unsafe fn call(&self, left: *mut u8, inout: *mut u8, count: usize) {
+        // The program may have freed its handle since it has started the operation.
+        let is_valid = datatype::find(self.handle).is_ok_and(|found| std::ptr::eq(found, &*self.layout));
+        let other = if is_valid { None } else { datatype::retain_shared(&self.layout).ok() };
+        let handle = other.as_ref().map_or(self.handle, datatype::Retained::handle);
         // SAFETY: the caller promises what this function requires.
-        unsafe {
-            self.function.call(left.cast(), inout.cast(), count, self.handle, self.layout.extent());
-        }
+        unsafe { self.function.call(left.cast(), inout.cast(), count, handle, self.layout.extent()) };
+    }
+
+    /// Where an element begins, from its data, if elements that follow each other in one piece are as the
+    /// function expects them.
+    fn direct(&self) -> Option<isize> {
+        self.layout.run(usize::MAX).map(|offset| -offset)
+    }
+
+    /// Whether a type of C with this extent may be at an address.
+    fn is_aligned(&self, address: *const u8) -> bool {
+        let align = (1 << self.layout.extent().trailing_zeros().min(ALIGN_MAX.ilog2())) as usize;
+        address.addr().is_multiple_of(align)
     }
 }
 
@@ -105,15 +126,17 @@ impl Combine for OnElements {
         if count == 0 {
             return;
         }
+        let elements =
+            self.direct().map(|start| [left.cast_mut(), into].map(|data| data.wrapping_offset(start)));
+        let elements = elements.filter(|places| places.iter().all(|&place| self.is_aligned(place)));
         // SAFETY: the caller promises the bytes of the three places; `into` is one of the operands or apart.
         unsafe {
-            match self.layout.run(count) {
-                Some(offset) if into.cast_const() != left => {
+            match elements {
+                Some([left_elements, into_elements]) if into.cast_const() != left => {
                     if into.cast_const() != right {
                         std::ptr::copy_nonoverlapping(right, into, bytes);
                     }
-                    let [left, into] = [left.cast_mut(), into].map(|data| data.wrapping_offset(-offset));
-                    self.call(left, into, count);
+                    self.call(left_elements, into_elements, count);
                 }
                 _ => {
                     let one = self.spread(left, bytes, count);
