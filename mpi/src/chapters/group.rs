@@ -186,8 +186,9 @@ pub unsafe fn group_union(group1: MPI_Group, group2: MPI_Group, newgroup: *mut M
     let (one, two) = (find(group1)?, find(group2)?);
     let mut pes = one.pes();
     pes.extend(two.pes().into_iter().filter(|&pe| one.rank_of(pe).is_none()));
+    let session = if one.session == MPI_SESSION_NULL { two.session } else { one.session };
     // SAFETY: the program keeps the conditions that the standard has for this call.
-    unsafe { give(Group::of(&pes, own_pe()).of_session(one.session), newgroup) }
+    unsafe { give(Group::of(&pes, own_pe()).of_session(session), newgroup) }
 }
 
 /// `MPI_Group_intersection`, in the order of the first group.

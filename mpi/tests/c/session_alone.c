@@ -38,6 +38,27 @@ static void process_sets(MPI_Session session) {
     GIVES(MPI_ERR_ARG, MPI_Session_get_pset_info(session, "nothing", &info));
 }
 
+/* A group of the same processes, made in another way. */
+static void same_group(MPI_Session session) {
+    MPI_Group group, same, empty;
+    MPI_Comm comm, other;
+    int relation;
+    WORKS(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    WORKS(MPI_Comm_create_from_group(group, "same group", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
+    WORKS(MPI_Group_incl(group, 0, NULL, &empty));
+    WORKS(MPI_Group_union(MPI_GROUP_EMPTY, group, &same));
+    WORKS(MPI_Comm_create(comm, same, &other));
+    WORKS(MPI_Comm_compare(comm, other, &relation));
+    EQUAL("the relation", MPI_CONGRUENT, relation);
+    WORKS(MPI_Comm_free(&other));
+    WORKS(MPI_Comm_create_from_group(same, "same group again", MPI_INFO_NULL, MPI_ERRORS_RETURN, &other));
+    WORKS(MPI_Comm_free(&other));
+    WORKS(MPI_Comm_free(&comm));
+    WORKS(MPI_Group_free(&group));
+    WORKS(MPI_Group_free(&same));
+    WORKS(MPI_Group_free(&empty));
+}
+
 static void levels(void) {
     MPI_Info info, used;
     MPI_Session session, stale;
@@ -82,6 +103,7 @@ int main(int argc, char **argv) {
     WORKS(MPI_Initialized(&flag));
     EQUAL("MPI_Initialized with a session", 0, flag);
     process_sets(session);
+    same_group(session);
     MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
     MPI_Group_rank(group, &rank);
     MPI_Group_free(&group);

@@ -152,7 +152,7 @@ pub unsafe fn comm_create(mpi: &Mpi, comm: MPI_Comm, group: MPI_Group, newcomm: 
         false => divide_both(mpi, comm, &agreed),
     };
     if let Some(child) = &child
-        && child.group != *group
+        && child.group.pes() != group.pes()
     {
         return Err(Error::new(
             MPI_ERR_GROUP,

@@ -40,7 +40,7 @@ fn meet(
         "rank {} of the local group is in the remote group as well. The groups must be disjoint",
         shared.and_then(|&pe| local.rank_of(pe)).unwrap_or_default()
     );
-    Ok((found.context, Group::of(&found.pes, mpi.core.my_pe())))
+    Ok((found.context, Group::of(&found.pes, mpi.core.my_pe()).of_session(local.session)))
 }
 
 /// The rank of a leader, if the group has it.
