@@ -186,6 +186,7 @@ impl Domain {
         self.last_active.store(peer.process, Ordering::Relaxed);
         self.links.fetch_add(1, Ordering::Relaxed);
         self.list_ack(peer);
+        self.owed_acks.hurry();
         // The next round of progress sends the frames that have waited for the connection.
         self.list_unsent(peer);
         Link::Up(socket)

@@ -85,6 +85,26 @@ fn what_waits_for_the_connection_arrives_after_a_reset() {
     assert!(job.are_guards_untouched());
 }
 
+/// PE 1 has had no connection in the round in which the acknowledgement was due.
+#[test]
+fn an_acknowledgement_that_has_waited_for_the_connection_is_sent_at_once() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    settle(&job);
+    assert_eq!(put(&job, 0, 1, &[7; 50]), Status::Pending);
+    let domain = &job.endpoints[1].domain;
+    let (peer, until) = (domain.peer(0), Instant::now() + Duration::from_secs(20));
+    while peer.owed_acks() == 0 {
+        assert!(Instant::now() < until, "waited in vain for the put");
+        domain.receive(peer, &mut Sink::to_inboxes());
+    }
+    reset(&job, 1, 0);
+    job.until("the end of the connection", || socket(&job, 1, 0).is_none());
+    job.until("another connection", || socket(&job, 1, 0).is_some());
+    (0..2).for_each(|_| _ = domain.poll(&mut Sink::to_inboxes()));
+    assert_eq!(peer.owed_acks(), 0);
+}
+
 /// The system reports the error of a connection once. The thread that polls then sees the end of the
 /// connection.
 #[test]
