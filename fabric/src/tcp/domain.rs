@@ -480,10 +480,7 @@ impl Domain {
         mut queue: MutexGuard<'_, SendQueue>,
         outcome: io::Result<()>,
     ) {
-        if !queue.is_listed {
-            queue.is_listed = true;
-            self.unsent.add(peer.process);
-        }
+        self.list_queue(peer, &mut queue);
         let socket = queue.socket;
         let is_up = socket.is_some();
         drop(queue);

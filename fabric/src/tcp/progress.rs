@@ -9,6 +9,7 @@ use super::domain::{Domain, Fault, Tag};
 use super::frame::Kind;
 use super::peer::{Link, Peer};
 use super::receiver::{Received, Receiver};
+use super::send_queue::SendQueue;
 use super::socket;
 use crate::sync::Ordering;
 use crate::types::Event;
@@ -149,8 +150,17 @@ impl Domain {
     /// Receives from a peer and executes its frames, unless another thread does so. Returns their number.
     #[inline]
     pub(super) fn receive(&self, peer: &Peer, sink: &mut Sink<'_, '_>) -> usize {
-        let Some(socket) = peer.socket() else { return 0 };
+        peer.socket().map_or(0, |socket| self.receive_from(peer, socket, sink))
+    }
+
+    /// Receives from a peer over this socket.
+    #[inline]
+    pub(super) fn receive_from(&self, peer: &Peer, socket: RawFd, sink: &mut Sink<'_, '_>) -> usize {
         let Some(mut receiver) = peer.try_receiver() else { return 0 };
+        // Another thread may have found the connection reset, and have shut it down.
+        if peer.socket() != Some(socket) {
+            return 0;
+        }
         let (mut frames, mut stop) = (0, None);
         for _ in 0..RECEIVES_MAX {
             stop = self.receive_once(peer, socket, &mut receiver, sink, &mut frames);
@@ -260,7 +270,12 @@ impl Domain {
 
     /// Leaves the bytes of a peer's queue for the next round of progress.
     pub(super) fn list_unsent(&self, peer: &Peer) {
-        let mut queue = peer.send_queue();
+        self.list_queue(peer, &mut peer.send_queue());
+    }
+
+    /// The same, for a queue that is locked.
+    #[inline]
+    pub(super) fn list_queue(&self, peer: &Peer, queue: &mut SendQueue) {
         if !queue.is_listed {
             queue.is_listed = true;
             self.unsent.add(peer.process);

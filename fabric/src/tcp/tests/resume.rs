@@ -105,6 +105,28 @@ fn an_acknowledgement_that_has_waited_for_the_connection_is_sent_at_once() {
     assert_eq!(peer.owed_acks(), 0);
 }
 
+/// It was about to use the connection when another thread gave it up, as only the peer had found it reset.
+#[test]
+fn a_thread_that_comes_late_leaves_a_connection_alone_that_was_given_up() {
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    settle(&job);
+    let before = socket(&job, 0, 1).unwrap();
+    let give_up = |from: usize, to: usize| {
+        let (domain, socket) = (&job.endpoints[from].domain, socket(&job, from, to).unwrap());
+        domain.resume(domain.peer(to), socket, "the test says so".to_owned());
+    };
+    let domain = &job.endpoints[0].domain;
+    let receive = || domain.receive_from(domain.peer(1), before, &mut Sink::to_inboxes());
+    give_up(0, 1);
+    assert!(receive() == 0 && domain.fault.get().is_none());
+    give_up(1, 0);
+    job.put(0, 1, 2);
+    assert_ne!(socket(&job, 0, 1), Some(before));
+    assert!(receive() == 0 && domain.fault.get().is_none());
+    job.put(1, 0, 3);
+}
+
 /// The system reports the error of a connection once. The thread that polls then sees the end of the
 /// connection.
 #[test]
