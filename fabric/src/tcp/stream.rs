@@ -263,7 +263,8 @@ impl Opener {
                     self.end += bytes;
                     may_have_more = bytes == wanted;
                 }
-                Ok(_) if room.filled > 0 => break,
+                // The bytes before the end, or an error, are good.
+                _ if room.filled > 0 => break,
                 other => return other,
             }
         }

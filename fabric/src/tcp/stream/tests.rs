@@ -159,6 +159,20 @@ fn what_was_not_handed_out_is_told_of() {
 }
 
 #[test]
+fn what_was_not_handed_out_is_handed_out_before_the_error_of_the_connection() {
+    let mut connection = Connection::open();
+    let record = connection.record(&[1; 40]);
+    connection.near.write_all(&record).unwrap();
+    let mut room = [0; 30];
+    assert_eq!(connection.receive(&mut room).unwrap(), Moved::Bytes(30));
+    // The system resets a connection that is closed with bytes that were not read.
+    connection.far.write_all(&[0]).unwrap();
+    connection.near = UnixStream::pair().unwrap().0;
+    assert_eq!(connection.receive(&mut room).unwrap(), Moved::Bytes(10));
+    assert_eq!(connection.receive(&mut room).unwrap(), Moved::End);
+}
+
+#[test]
 fn records_may_be_empty_and_of_the_greatest_length_and_no_longer() {
     let mut connection = Connection::open();
     let [one, other] = ciphers();
