@@ -23,14 +23,14 @@ const INCOMING_MAX: usize = 256;
 
 /// A connection that was accepted and is not proved.
 pub(super) struct Incoming {
-    socket: OwnedFd,
+    pub(super) socket: OwnedFd,
     /// The received part of the message that is expected.
     received: Vec<u8>,
     /// The terms of the connection. `None` before the challenge is sent.
     challenged: Option<Terms>,
     /// The exchange of keys, once the proof is there.
     exchange: Option<Exchange>,
-    deadline: Instant,
+    pub(super) deadline: Instant,
 }
 
 impl Domain {
@@ -73,7 +73,10 @@ impl Domain {
         let mut incoming = self.incoming.lock();
         let is_it = |one: &Incoming| one.socket.as_raw_fd().unsigned_abs() == socket;
         let Some(place) = incoming.iter().position(is_it) else { return };
-        let outcome = self.step_incoming(&mut incoming[place]);
+        let one = &mut incoming[place];
+        // The other process gives its attempt up at about the same time, and would not know of the connection.
+        let is_late = one.challenged.is_some() && one.deadline <= Instant::now();
+        let outcome = if is_late { Err(io::ErrorKind::TimedOut.into()) } else { self.step_incoming(one) };
         if let Ok(false) = outcome {
             return;
         }
@@ -145,14 +148,17 @@ impl Domain {
         match &*link {
             Link::Up(_) | Link::Closed { .. } => return Ok(()),
             Link::Connecting(_) | Link::Waiting(..) if self.process < peer.process => return Ok(()),
-            Link::Connecting(_) | Link::Waiting(..) => {
-                self.n_connecting.fetch_sub(1, Ordering::Relaxed);
-            }
-            Link::Idle => {}
+            Link::Connecting(_) | Link::Waiting(..) | Link::Idle => {}
         }
         let tag = Tag::Peer(peer.process).code();
         self.poller.change(one.socket.as_raw_fd(), tag, Interest::Input)?;
+        let end_attempts = |link: &Link| {
+            if matches!(link, Link::Connecting(_) | Link::Waiting(..)) {
+                self.n_connecting.fetch_sub(1, Ordering::Relaxed);
+            }
+        };
         if let Err(reason) = peer.check_received(terms.earlier.received) {
+            end_attempts(&link);
             drop(link);
             self.lost(peer, "connecting", Some(reason));
             return Ok(());
@@ -163,7 +169,11 @@ impl Domain {
             welcome.extend(exchange.write()?);
             cipher = Some(exchange.finish()?);
         }
-        send_whole(&one.socket, &welcome)?;
+        if !send_whole(&one.socket, &welcome)? {
+            return Err(io::Error::other("the new connection has no room for the welcome"));
+        }
+        // An error before leaves the own attempts as they are.
+        end_attempts(&link);
         *link = self.begin_use(peer, one.socket, cipher);
         Ok(())
     }

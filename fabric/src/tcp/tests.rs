@@ -22,6 +22,7 @@ use std::os::unix::net::UnixStream;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+mod accept;
 mod contacts;
 #[cfg(feature = "encrypt")]
 mod encrypted;
