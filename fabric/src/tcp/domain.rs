@@ -118,14 +118,18 @@ impl PeerList {
     }
 }
 
-/// Peers that are owed an acknowledgement. It waits for a few rounds for a frame that carries it, unless the
-/// peer waits for it: nobody waits for that of a message, and to send it takes as long as to receive several.
+/// Peers that are owed an acknowledgement. It is sent when no frame has carried it until then: that of a put
+/// in the next round without a frame, as the peer may wait for it. That of a message waits on for
+/// [`IDLE_MAX`](Self::IDLE_MAX) such rounds, or until [`MESSAGES_MAX`](Self::MESSAGES_MAX) messages have come:
+/// nobody waits for it, and to send it takes as long as to receive several messages. While frames arrive in
+/// every round, those of puts are sent in one round of several.
 #[derive(Default)]
 pub(super) struct OwedAcks {
     pub(super) peers: PeerList,
     /// Whether a peer may wait for one: for that of a put, or because it gathers messages until one comes.
     is_urgent: AtomicBool,
-    /// Rounds without a frame since a peer was listed.
+    /// Rounds without a frame while a peer was listed, since acknowledgements were sent last in such a round.
+    /// A peer may be listed late, so its acknowledgement waits for as many rounds at most.
     idle: AtomicU32,
 }
 
@@ -142,6 +146,13 @@ impl OwedAcks {
         self.is_urgent.store(true, Ordering::Release);
     }
 
+    /// Whether a peer may wait for an acknowledgement: then they are to be sent now.
+    #[inline]
+    pub(super) fn are_urgent(&self) -> bool {
+        // SYNC POINT urgent_acks: acquires the peer that was listed.
+        !self.peers.is_empty() && self.is_urgent.swap(false, Ordering::AcqRel)
+    }
+
     /// Counts a round without a frame: whether acknowledgements are to be sent now. Threads that count at the
     /// same time may lose a round, which does no harm.
     #[inline]
@@ -151,8 +162,7 @@ impl OwedAcks {
 
     fn is_last_round(&self) -> bool {
         let idle = self.idle.load(Ordering::Relaxed) + 1;
-        // SYNC POINT urgent_acks: acquires the peer that was listed.
-        let is_last = self.is_urgent.swap(false, Ordering::AcqRel) || idle >= Self::IDLE_MAX;
+        let is_last = self.are_urgent() || idle >= Self::IDLE_MAX;
         self.idle.store(if is_last { 0 } else { idle }, Ordering::Relaxed);
         is_last
     }

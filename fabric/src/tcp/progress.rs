@@ -18,7 +18,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Rounds between two calls of epoll while there is one connection.
+/// Rounds between two calls of epoll while there is one connection, and between two looks at acknowledgements
+/// while frames arrive.
 const ROUNDS_PER_EPOLL: u32 = 16;
 /// Receives from one connection in one round.
 const RECEIVES_MAX: usize = 8;
@@ -81,11 +82,12 @@ impl Domain {
         // Threads that count at the same time may lose a round, which does no harm.
         let round = self.rounds.load(Ordering::Relaxed).wrapping_add(1);
         self.rounds.store(round, Ordering::Relaxed);
-        let is_due = round.is_multiple_of(ROUNDS_PER_EPOLL) || self.n_connecting.load(Ordering::Relaxed) > 0;
-        if frames == 0 && links > 1 || is_due {
+        let is_regular = round.is_multiple_of(ROUNDS_PER_EPOLL);
+        if frames == 0 && links > 1 || is_regular || self.n_connecting.load(Ordering::Relaxed) > 0 {
             frames += self.poll_descriptors(sink);
         }
-        if frames == 0 && self.owed_acks.are_due() {
+        // While frames of one peer arrive in every round, another may wait.
+        if frames == 0 && self.owed_acks.are_due() || is_regular && self.owed_acks.are_urgent() {
             self.acknowledge();
         }
         frames

@@ -3,6 +3,7 @@
 use super::super::domain::OwedAcks;
 use super::super::send_queue::AT_ONCE;
 use super::*;
+use crate::sync::Ordering;
 
 #[test]
 fn messages_are_gathered_while_more_follow() {
@@ -100,6 +101,8 @@ fn acknowledgements_of_a_few_messages_wait_for_a_frame_that_carries_them() {
         let until = Instant::now() + Duration::from_secs(20);
         while sender.owed_acks() != count {
             assert!(Instant::now() < until, "waited in vain for {count} operations");
+            // No acknowledgement is sent in a round with a frame.
+            target.domain.rounds.store(0, Ordering::Relaxed);
             poll();
         }
     };
@@ -120,4 +123,24 @@ fn acknowledgements_of_a_few_messages_wait_for_a_frame_that_carries_them() {
     receive(1);
     assert_eq!(target.send(0, 0, &[7; 100]), Status::Done);
     assert_eq!(sender.owed_acks(), 0, "a frame in the other direction carries it");
+}
+
+#[test]
+fn a_put_is_acknowledged_while_frames_of_another_peer_arrive_in_every_round() {
+    let job = Job::open(3);
+    job.put(1, 0, 1);
+    job.put(2, 0, 1);
+    let domain = &job.endpoints[0].domain;
+    let others = || [1, 2].map(|pe| job.endpoints[pe].progress(&mut |_| ()).unwrap());
+    job.start_put(1, 0, 7);
+    let before = job.endpoints[1].completions().puts;
+    for round in 0.. {
+        job.start_put(2, 0, round);
+        others();
+        assert!(domain.poll(&mut Sink::to_inboxes()) > 0, "a put has come in round {round}");
+        if job.endpoints[1].completions().puts > before {
+            break;
+        }
+        assert!(round < 100, "the put of PE 1 is not acknowledged");
+    }
 }
