@@ -80,6 +80,11 @@ impl History {
     pub(super) fn rounds(&self) -> u32 {
         (self.count / self.addresses.len().max(1)) as u32
     }
+
+    /// Whether the system has refused the last attempt, after one at each address.
+    pub(super) fn is_refused_everywhere(&self) -> bool {
+        self.is_refused && self.count >= self.addresses.len()
+    }
 }
 
 /// The state of a connection.
@@ -132,6 +137,15 @@ impl Peer {
             acknowledged: AtomicU32::new(0),
             is_ack_listed: AtomicBool::new(false),
             has_hidden_work: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the peer takes no more bytes: the connection is closed, or nobody accepts connections at its addresses.
+    pub(super) fn takes_nothing(&self) -> bool {
+        match &*self.link() {
+            Link::Closed { .. } => true,
+            Link::Waiting(_, history) => history.is_refused_everywhere(),
+            _ => false,
         }
     }
 

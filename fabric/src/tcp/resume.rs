@@ -105,8 +105,7 @@ impl Peer {
 impl History {
     /// Whether there is no address to connect to, or no process can accept a connection after a reset.
     pub(super) fn is_hopeless(&self) -> bool {
-        self.addresses.is_empty()
-            || self.reset.is_some() && self.is_refused && self.count >= self.addresses.len()
+        self.addresses.is_empty() || self.reset.is_some() && self.is_refused_everywhere()
     }
 
     /// Why there is no connection.

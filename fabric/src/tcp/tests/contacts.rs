@@ -64,3 +64,23 @@ fn puts_that_are_not_reported_are_flushed_to_their_targets_alone() {
     job.until("the flush", || job.endpoints[0].completions().puts == before + 2);
     assert_eq!((job.endpoints[0].flush(), job.endpoints[0].contacts()), (0, Some(2)));
 }
+
+/// A process that ends sends what waits for a connection.
+#[test]
+fn what_is_sent_right_before_the_end_arrives() {
+    let mut job = Job::open(2);
+    assert_eq!(job.endpoints[0].send(1, 5, b"last words"), Status::Done);
+    let (first, last) = (job.endpoints.remove(0), job.endpoints.remove(0));
+    let ends = std::thread::spawn(move || drop(first));
+    let (mut has_come, until) = (false, Instant::now() + Duration::from_secs(20));
+    while !has_come {
+        assert!(Instant::now() < until, "waited in vain for the message");
+        last.progress(&mut |event| has_come |= matches!(event, Event::Message { header: 5, .. })).unwrap();
+    }
+    ends.join().unwrap();
+    // Nobody listens any more, and nothing is lost.
+    while last.domain.links.load(Ordering::Relaxed) > 0 {
+        assert!(Instant::now() < until, "waited in vain for the goodbye");
+        last.progress(&mut |_| ()).unwrap();
+    }
+}
