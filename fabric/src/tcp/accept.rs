@@ -74,7 +74,7 @@ impl Domain {
         let is_it = |one: &Incoming| one.socket.as_raw_fd().unsigned_abs() == socket;
         let Some(place) = incoming.iter().position(is_it) else { return };
         let one = &mut incoming[place];
-        // The other process gives its attempt up at about the same time, and would not know of the connection.
+        // The other process gives its attempt up at about that time, and would not know of the connection.
         let is_late = one.challenged.is_some() && one.deadline <= Instant::now();
         let outcome = if is_late { Err(io::ErrorKind::TimedOut.into()) } else { self.step_incoming(one) };
         if let Ok(false) = outcome {

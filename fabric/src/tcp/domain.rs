@@ -120,9 +120,9 @@ impl PeerList {
 
 /// Peers that are owed an acknowledgement. It is sent when no frame has carried it until then: that of a put
 /// in the next round without a frame, as the peer may wait for it. That of a message waits on for
-/// [`IDLE_MAX`](Self::IDLE_MAX) such rounds, or until [`MESSAGES_MAX`](Self::MESSAGES_MAX) messages have come:
-/// nobody waits for it, and to send it takes as long as to receive several messages. While frames arrive in
-/// every round, those of puts are sent in one round of several.
+/// [`IDLE_MAX`](Self::IDLE_MAX) such rounds, or until [`MESSAGES_MAX`](Self::MESSAGES_MAX) messages have
+/// come: nobody waits for it, and to send it takes as long as to receive several messages. While frames
+/// arrive in every round, those of puts are sent in one round of several.
 #[derive(Default)]
 pub(super) struct OwedAcks {
     pub(super) peers: PeerList,

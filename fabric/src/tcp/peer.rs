@@ -140,7 +140,8 @@ impl Peer {
         }
     }
 
-    /// Whether the peer takes no more bytes: the connection is closed, or nobody accepts connections at its addresses.
+    /// Whether the peer takes no more bytes: the connection is closed, or nobody accepts one at its
+    /// addresses.
     pub(super) fn takes_nothing(&self) -> bool {
         match &*self.link() {
             Link::Closed { .. } => true,

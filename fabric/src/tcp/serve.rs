@@ -178,8 +178,8 @@ impl Domain {
         let header = Header { from: to.to, to: to.from, bytes, ..Header::control(Kind::Reply, acks) };
         // SAFETY: the caller's promises are the same.
         let pushed = unsafe { queue.push(header, &[], data, source) };
-        // The receiver is locked, and the link must be locked before it. So this connects to nobody, and leaves
-        // an error to the next round, which finds it again.
+        // The receiver is locked, and the link must be locked before it. So this connects to nobody, and
+        // leaves an error to the next round, which finds it again.
         drop(pushed);
         self.list_queue(peer, &mut queue);
     }
