@@ -226,6 +226,12 @@ pub trait Provider {
         false
     }
 
+    /// Whether a later call of [`progress`](Provider::progress) or [`may_sleep`](Provider::may_sleep) is to
+    /// send something that a PE may wait for. The wait descriptor does not tell of it.
+    fn owes(&self) -> bool {
+        false
+    }
+
     /// The injecting form of this endpoint for the memory under `key`, if it injects. It is called once, when
     /// all memory is registered and all keys are exchanged. The result is valid as long as the endpoint.
     fn inject(&self, key: Key) -> Option<Self::Inject> {

@@ -186,6 +186,10 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.may_sleep()),+ }
             }
 
+            fn owes(&self) -> bool {
+                match self { $(Net::$variant(net) => net.owes()),+ }
+            }
+
             fn inject(&self, key: Key) -> Option<NetInject> {
                 match self { $(Net::$variant(net) => net.inject(key).map(NetInject::$variant)),+ }
             }

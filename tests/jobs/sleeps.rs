@@ -36,3 +36,35 @@ fn a_pe_does_not_sleep_over_a_reply_that_it_has_received() {
     });
     pelago::testing::expect_success(&report);
 }
+
+/// A PE that polls may receive a put before its service thread, which has slept, sees it.
+#[test]
+fn a_pe_that_computes_owes_no_acknowledgement() {
+    const COMPUTES: Duration = Duration::from_millis(500);
+    let nodes = [("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "tcp")];
+    let report = pelago::try_processes!(2, nodes, |world: &World| {
+        let word = world.alloc_zeroed::<u64>(1).unwrap();
+        for round in 1..=5 {
+            world.barrier();
+            if world.my_pe() == 0 {
+                std::thread::sleep(COMPUTES / 5);
+                word.p(1, 0, round).unwrap();
+                let since = Instant::now();
+                world.quiet();
+                let took = since.elapsed();
+                assert!(took < COMPUTES / 2, "round {round}: the quiet took {took:?}");
+            } else {
+                // The service thread goes to sleep meanwhile.
+                std::thread::sleep(COMPUTES / 10);
+                let since = Instant::now();
+                while word.local().get(0) < round {
+                    world.progress();
+                    assert!(since.elapsed() < LIMIT, "waited for the put of PE 0");
+                }
+                std::thread::sleep(COMPUTES);
+            }
+        }
+        world.barrier();
+    });
+    pelago::testing::expect_success(&report);
+}

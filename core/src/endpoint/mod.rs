@@ -258,6 +258,11 @@ impl Endpoint {
         self.try_call(Provider::may_sleep).unwrap_or(false)
     }
 
+    /// Whether a later round of progress is to send something that a PE may wait for.
+    pub fn owes(&self) -> bool {
+        self.call_if_open(Provider::owes).unwrap_or(false)
+    }
+
     /// Records that this thread waits and makes progress meanwhile, until the result is dropped.
     pub fn waiting(&self) -> Counted<'_> {
         let counted = Counted::new(&self.waiters);

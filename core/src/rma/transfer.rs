@@ -277,16 +277,17 @@ impl Endpoint {
     #[track_caller]
     pub fn quiet(&self, engine: &Engine) {
         let _counted = self.waiting();
-        if self.is_soon_quiet(engine) {
-            return;
+        if !self.is_soon_quiet(engine) {
+            {
+                let _counted = self.quieting();
+                engine.progress();
+                engine.wait(Awaited::Quiet, || self.is_quiet());
+            }
+            // The last check has left the injector closed.
+            self.injector.stop().leave_open(!self.is_quieting());
         }
-        {
-            let _counted = self.quieting();
-            engine.progress();
-            engine.wait(Awaited::Quiet, || self.is_quiet());
-        }
-        // The last check has left the injector closed.
-        self.injector.stop().leave_open(!self.is_quieting());
+        // The checks make progress as well.
+        engine.service.hand_over(self);
     }
 
     /// Checks for a short time whether a network that makes progress by itself is quiet. Other PEs are served

@@ -55,6 +55,7 @@ impl Engine {
         }
         net.look();
         self.serve_others(net);
+        self.service.hand_over(net);
         if let Some(upper) = self.upper.get() {
             upper.wake();
         }

@@ -4,7 +4,7 @@
 use crate::base::descriptors::poll_for;
 use crate::base::locked::locked;
 use crate::endpoint::Endpoint;
-use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering};
+use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering, fence};
 use rustix::event::{PollFd, PollFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,7 +22,11 @@ pub enum Guard {
 
 /// A world's service thread, if it has one.
 #[derive(Default)]
-pub struct Service(Mutex<Option<Running>>);
+pub struct Service {
+    running: Mutex<Option<Running>>,
+    /// Whether the thread sleeps until a message arrives, or is about to.
+    is_on_guard: AtomicBool,
+}
 
 pub(super) struct Running {
     pub(super) thread: JoinHandle<()>,
@@ -32,8 +36,6 @@ pub(super) struct Running {
 /// The state by which other threads of the PE control the service thread.
 pub struct Control {
     pub(super) is_over: AtomicBool,
-    /// Whether the thread sleeps until a message arrives, or is about to.
-    pub(super) is_on_guard: AtomicBool,
     /// The number of threads of the PE that sleep and rely on this one. One of them may hold a lock that
     /// keeps another waiting thread from making progress.
     pub(super) sleepers: AtomicU32,
@@ -126,14 +128,51 @@ impl Service {
         net.forget_looks();
         // SYNC POINT guard: the thread has processed all arrivals before it went on guard, and has woken the
         // sleepers; this sleeper announces itself before it checks again.
-        if !control.is_on_guard.load(Ordering::Acquire) {
+        if !self.is_on_guard.load(Ordering::Acquire) {
             control.call();
         }
         true
     }
 
+    /// Lets the service thread send what this thread owes other PEs, if it has gone on with its program by
+    /// then. A thread calls this when it has made progress. If the service thread is on guard, nothing else
+    /// wakes it: this thread may have received what would have.
+    #[inline]
+    pub fn hand_over(&self, net: &Endpoint) {
+        // SYNC POINT debts: orders the look at the guard behind the progress of this thread.
+        fence(Ordering::SeqCst);
+        if self.is_on_guard.load(Ordering::Relaxed) && net.owes() {
+            self.end_guard();
+        }
+    }
+
+    #[cold]
+    fn end_guard(&self) {
+        if let Some(running) = &*self.running() {
+            running.control.call();
+        }
+    }
+
+    /// Puts the service thread on guard, unless a thread that has made progress meanwhile owes something.
+    /// Returns whether it is on guard.
+    pub(super) fn begin_guard(&self, net: &Endpoint) -> bool {
+        // SYNC POINT guard: releases the arrivals that were processed before.
+        self.is_on_guard.store(true, Ordering::Release);
+        // SYNC POINT debts: a thread that has made progress before is seen here, or sees the guard.
+        fence(Ordering::SeqCst);
+        if net.owes() {
+            self.leave_guard();
+            return false;
+        }
+        true
+    }
+
+    pub(super) fn leave_guard(&self) {
+        self.is_on_guard.store(false, Ordering::Relaxed);
+    }
+
     fn running(&self) -> MutexGuard<'_, Option<Running>> {
-        locked(&self.0)
+        locked(&self.running)
     }
 
     /// Records the running thread.
@@ -152,11 +191,10 @@ mod tests {
     #[test]
     fn the_call_that_ends_the_thread_ends_all_its_sleeps() {
         const LONG: Duration = Duration::from_secs(3600);
-        let [is_over, is_on_guard] = [false; 2].map(AtomicBool::new);
+        let is_over = AtomicBool::new(false);
         let event = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
         let sleepers = AtomicU32::new(0);
-        let control =
-            Arc::new(Control { is_over, is_on_guard, sleepers, hears_all: true, is_strict: true, event });
+        let control = Arc::new(Control { is_over, sleepers, hears_all: true, is_strict: true, event });
         control.stop();
         let (report, is_awake) = channel();
         let theirs = Arc::clone(&control);

@@ -42,9 +42,9 @@ const PAUSE: Duration = Duration::from_micros(50);
 pub fn spawn<E: Deref<Target = Engine> + Send + 'static>(engine: E, service: &Service) {
     let Some(net) = engine.net.as_ref().filter(|net| net.moves_by_itself()).map(Arc::clone) else { return };
     let Ok(event) = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) else { return };
-    let [is_over, is_on_guard] = [false; 2].map(AtomicBool::new);
+    let is_over = AtomicBool::new(false);
     let (sleepers, hears_all, is_strict) = (AtomicU32::new(0), net.is_urgent(), engine.policy.is_strict);
-    let control = Arc::new(Control { is_over, is_on_guard, sleepers, hears_all, is_strict, event });
+    let control = Arc::new(Control { is_over, sleepers, hears_all, is_strict, event });
     let theirs = Arc::clone(&control);
     let body = move || {
         let engine = engine;
@@ -84,14 +84,12 @@ fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
                 // No doorbell rings for contexts, which make progress in calls if any endpoint does.
                 let may_rest =
                     engine.outbox.is_empty() && !(*is_urgent && engine.contexts.have_outstanding());
-                if !net.has_waiters() && net.may_sleep() {
-                    // SYNC POINT guard: releases the arrivals that were processed before.
-                    control.is_on_guard.store(true, Ordering::Release);
+                if !net.has_waiters() && net.may_sleep() && engine.service.begin_guard(net) {
                     match may_rest {
                         true => control.sleep_on_guard(descriptor.as_fd()),
                         false => _ = control.sleep(Some(descriptor.as_fd()), GATHERING),
                     }
-                    control.is_on_guard.store(false, Ordering::Relaxed);
+                    engine.service.leave_guard();
                 } else {
                     control.sleep(None, PAUSE);
                 }

@@ -422,6 +422,10 @@ impl Provider for Tcp {
         let has_mail = self.receives && self.domain.local_pes[self.slot].has_mail();
         !has_mail && !self.completions.has_entries() && !self.domain.needs_progress()
     }
+
+    fn owes(&self) -> bool {
+        !self.domain.owed_acks.peers.is_empty() || !self.domain.gathering.is_empty()
+    }
 }
 
 impl Drop for Tcp {
