@@ -307,7 +307,7 @@ fn launchers_that_are_not_there() {
         (&[("PMIX_NAMESPACE", "job")], "PMIX_RANK=\"\""),
         (pmix, "PMIX_NAMESPACE is set"),
         (pmix, "/no/pmix cannot be used"),
-        (&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2")], "--mpi=pmi2"),
+        (&[("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "2")], "--mpi=pmi2"),
     ];
     for (variables, part) in cases {
         let ended = run_with(&["app", "hello"], variables);
