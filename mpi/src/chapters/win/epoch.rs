@@ -155,9 +155,11 @@ impl Window {
                 mpi.core.wait_for_message(id);
                 // SYNC POINT window-post: releases the memory of the target to the other threads.
                 part.is_open.store(true, Ordering::Release);
+                // The others may sleep.
+                mpi.core.ring_own();
             }
             None => {
-                let awaited = Awaited::Message { is_send: false, pe: Some(part.pe) };
+                let awaited = Awaited::Events { count: 1 };
                 // SYNC POINT window-post: acquires it.
                 mpi.core.wait(awaited, || part.is_open.load(Ordering::Acquire));
             }
