@@ -41,6 +41,11 @@ impl Error {
         Error(Box::new(Inner { code: class, text: text.into(), on: None, handler: None }))
     }
 
+    /// Its code and text again, for the other members of an agreement.
+    pub fn copy(&self) -> Error {
+        Error::new(self.code(), self.text())
+    }
+
     /// The same, for the handler of this object rather than that of the call's argument.
     pub fn on(mut self, on: On) -> Error {
         self.0.on = Some(on);

@@ -1,25 +1,7 @@
-/* Progress that one request owes to others, and operations that outlive the handles that they were started
-   with: of requests, and of communicators. */
-#include "outcome_check.h"
-#include <stdlib.h>
-#include <string.h>
+/* A call for one request also advances the others. An operation goes on when the program frees its request or
+   its communicator. */
+#include "partitioned_check.h"
 #include <unistd.h>
-
-enum { LONG = 1 << 20 };
-
-static char *block(int value) {
-    char *bytes = malloc(LONG);
-    memset(bytes, value, LONG);
-    return bytes;
-}
-
-static void check_block(const char *bytes, int value, const char *what) {
-    for (int i = 0; i < LONG; i++)
-        if (bytes[i] != (char)value) {
-            CHECK(bytes[i], (char)value, "byte %d of %s", i, what);
-            return;
-        }
-}
 
 /* Rank 0 tests a receive, whose message comes when a barrier is over, which needs rank 0 to go on. */
 static void tests_advance_collectives(int form) {
@@ -57,34 +39,6 @@ static void tests_advance_collectives(int form) {
     DONE(MPI_Ibarrier(MPI_COMM_WORLD, &other));
     for (flag = 0; !flag;) DONE(MPI_Test(&other, &flag, MPI_STATUS_IGNORE));
     if (me != 2) DONE(MPI_Wait(&barrier, MPI_STATUS_IGNORE));
-}
-
-/* A partitioned receive that was started makes progress in calls for other messages. */
-static void partitions_arrive_meanwhile(void) {
-    MPI_Request request;
-    int token = 0;
-    if (me == 0 && n > 1) {
-        char *bytes = block(0);
-        DONE(MPI_Precv_init(bytes, 1, LONG, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
-        DONE(MPI_Start(&request));
-        DONE(MPI_Send(&token, 1, MPI_INT, 1, 1, MPI_COMM_WORLD));
-        DONE(MPI_Recv(&token, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-        DONE(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        check_block(bytes, 3, "a partition");
-        DONE(MPI_Request_free(&request));
-        free(bytes);
-    } else if (me == 1) {
-        char *bytes = block(3);
-        DONE(MPI_Recv(&token, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-        DONE(MPI_Psend_init(bytes, 1, LONG, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
-        DONE(MPI_Start(&request));
-        DONE(MPI_Pready(0, request));
-        DONE(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        DONE(MPI_Send(&token, 1, MPI_INT, 0, 2, MPI_COMM_WORLD));
-        DONE(MPI_Request_free(&request));
-        free(bytes);
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 /* Partitioned requests that are freed before they were started. */
@@ -252,7 +206,7 @@ int main(int argc, char **argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &n);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (int form = 0; form < 3; form++) tests_advance_collectives(form);
-    partitions_arrive_meanwhile();
+    partitions_arrive_meanwhile(MPI_COMM_WORLD);
     partitions_are_given_up();
     empty_partitions();
     freed_exchange(0);

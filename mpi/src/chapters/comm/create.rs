@@ -143,7 +143,7 @@ pub unsafe fn comm_create(mpi: &Mpi, comm: MPI_Comm, group: MPI_Group, newcomm: 
     };
     let mine = match &group {
         Ok(group) => Ok([word(group), 0]),
-        Err(error) => Err(Error::new(error.code(), error.text())),
+        Err(error) => Err(error.copy()),
     };
     let agreed = agree(mpi, comm, mine)?;
     let group = group?;

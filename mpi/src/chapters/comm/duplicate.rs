@@ -86,7 +86,7 @@ fn prepare(
     };
     let mine = match &extras {
         Ok(_) => Ok([0; 2]),
-        Err(error) => Err(Error::new(error.code(), error.text())),
+        Err(error) => Err(error.copy()),
     };
     (extras, mine)
 }

@@ -16,7 +16,7 @@ use super::agree::agree;
 use super::coverage::Coverage;
 use super::data::Data;
 use super::inquiry::buffering;
-use super::pieces::{Piece, Pieces};
+use super::pieces::{GAP_BYTES, Piece, Pieces};
 use super::run::{Run, fill, merged, push, split};
 use super::system::{failed, read_at, write_at};
 use super::windows::{Part, Use, Windows, is_worth};
@@ -25,9 +25,6 @@ use crate::chapters::error::{Error, Result};
 use crate::chapters::library::Mpi;
 use pelago_fabric::sync::Ordering;
 use std::ops::Range;
-
-/// The most bytes between two pieces that an aggregator reads with them.
-const GAP_BYTES: usize = 4096;
 
 /// The pieces of an access whose average is taken.
 const SAMPLE: usize = 64;
@@ -116,7 +113,7 @@ impl File {
             // SAFETY: the caller promises what this function requires.
             return unsafe { self.access(&plan?, offset) };
         }
-        let told = plan.as_ref().map_err(again).and_then(|plan| self.part(plan, offset));
+        let told = plan.as_ref().map_err(Error::copy).and_then(|plan| self.part(plan, offset));
         let parts: Vec<Part> =
             agree(mpi, &self.comm, told.map(Part::words))?.into_iter().map(Part::of).collect();
         let plan = plan?;
@@ -129,7 +126,7 @@ impl File {
         // A function of the program may fail before the data are written or after they are read.
         let is_converted = !plan.view.representation.is_memory();
         if is_converted && plan.is_write() {
-            agree(mpi, &self.comm, data.as_ref().map(|_| []).map_err(again))?;
+            agree(mpi, &self.comm, data.as_ref().map(|_| []).map_err(Error::copy))?;
         }
         let first = plan.view.first_byte(offset)?;
         let pieces = Pieces::new(plan.view.pieces(first, plan.file_bytes)?);
@@ -141,7 +138,7 @@ impl File {
         // SAFETY: the caller promises what this function requires.
         let outcome = unsafe { plan.finished(walk.data, walk.done) };
         if is_converted && !plan.is_write() {
-            agree(mpi, &self.comm, outcome.as_ref().map(|_| []).map_err(again))?;
+            agree(mpi, &self.comm, outcome.as_ref().map(|_| []).map_err(Error::copy))?;
         }
         outcome
     }
@@ -251,9 +248,4 @@ impl File {
         }
         outcome
     }
-}
-
-/// The same error, for another to be told.
-fn again(error: &Error) -> Error {
-    Error::new(error.code(), error.text())
 }

@@ -105,7 +105,7 @@ impl Plan<'_> {
                         data = self.as_in_memory(packed(buffer, count, datatype).into_vec())?;
                     }
                 }
-                Representation::Memory(_) => data = packed(buffer, count, datatype).into_vec(),
+                Representation::Memory(_) => unreachable!("such data are not converted"),
             }
         }
         Ok(data)
@@ -152,10 +152,7 @@ impl Plan<'_> {
                     }
                     Ok(bytes)
                 }
-                Representation::Memory(_) => {
-                    datatype.unpack(data.as_ptr(), n, buffer);
-                    Ok(n)
-                }
+                Representation::Memory(_) => unreachable!("such data are not converted"),
             }
         }
     }

@@ -72,7 +72,7 @@ unsafe fn open_collectively(
     let path = arguments();
     let told = match &path {
         Ok(_) => Ok([amode as u64, 0]),
-        Err(error) => Err(Error::new(error.code(), error.text())),
+        Err(error) => Err(error.copy()),
     };
     agree_on_same(mpi, comm, told, "amode")?;
     let path = path?;
@@ -115,7 +115,7 @@ fn open_everywhere(
         if is_own { error } else { Error::new(error.code(), format!("opening {path:?}: {}", error.text())) }
     };
     let mine = match &system {
-        Err(error) => Err(Error::new(error.code(), error.text())),
+        Err(error) => Err(error.copy()),
         Ok(_) if is_first && pointer.is_none() => Err(Error::new(
             MPI_ERR_NO_MEM,
             "there is no room for the shared file pointer. Set PELAGO_POOL_SIZE to a larger size",
@@ -137,7 +137,7 @@ fn open_everywhere(
         Ok((system, start))
     });
     let told = match &mine {
-        Err(error) => Err(Error::new(error.code(), error.text())),
+        Err(error) => Err(error.copy()),
         Ok((_, start)) => Ok([*start as u64, 0]),
     };
     let start = agree(mpi, comm, told).map_err(give_up)?[0][0] as i64;

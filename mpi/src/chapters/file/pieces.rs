@@ -10,9 +10,10 @@ use super::system;
 use std::fs::File;
 use std::io;
 
-/// The most bytes between two pieces that one call reads: about as many as are copied in the time of a call.
-const GAP_BYTES: i64 = 4096;
-/// The most bytes of pieces, and between them, that one call reads.
+/// If there is a gap of at most this number of bytes between two pieces, one call reads both. To copy the gap
+/// takes about as long as a second call would.
+pub const GAP_BYTES: usize = 4096;
+/// One call reads at most this number of bytes, the gaps included. A longer piece has a call of its own.
 const SIEVE_BYTES: usize = 64 << 10;
 
 /// A piece: its position in the file, and its bytes.
@@ -61,7 +62,7 @@ impl<I: Iterator<Item = Piece>> Pieces<I> {
         near.push(first);
         while taken < bytes {
             let (position, length) = self.peek();
-            let is_near = length > 0 && (0..=GAP_BYTES).contains(&(position - end));
+            let is_near = length > 0 && (0..=GAP_BYTES as i64).contains(&(position - end));
             if !is_near || (position - first.0) as usize + length > SIEVE_BYTES {
                 break;
             }
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn near_pieces_are_read_together() {
-        let far = 100 + GAP_BYTES + 9;
+        let far = 100 + GAP_BYTES as i64 + 9;
         let mut pieces = pieces_of([(0, 8), (92, 8), (far, 8), (far + 8, SIEVE_BYTES), (9 << 20, 5)]);
         let mut near = Vec::new();
         assert_eq!(pieces.take_near(usize::MAX, &mut near), 16);

@@ -26,7 +26,7 @@ impl File {
     pub fn set_shared_position(&self, mpi: &Mpi, target: Result<i64>) -> Result {
         // Here all accesses before are over.
         let told = target.as_ref().map(|&target| [target as u64, 0]);
-        let told = told.map_err(|error| Error::new(error.code(), error.text()));
+        let told = told.map_err(Error::copy);
         agree_on_same(mpi, &self.comm, told, "the offset")?;
         if self.comm.my_rank() == 0 {
             let before = self.shared_position(mpi);
@@ -61,7 +61,7 @@ impl File {
     fn ordered_place<'a>(&self, mpi: &Mpi, plan: Result<Plan<'a>>) -> Result<(Plan<'a>, i64)> {
         let told = match &plan {
             Ok(plan) => Ok([plan.etypes as u64, 0]),
-            Err(error) => Err(Error::new(error.code(), error.text())),
+            Err(error) => Err(error.copy()),
         };
         // Here all accesses before have taken their places.
         let all = agree(mpi, &self.comm, told)?;

@@ -226,7 +226,7 @@ pub unsafe fn file_set_view(
     let told = match &view {
         // The extents of etypes are the same at all processes.
         Ok(view) => Ok([digest(&(view.representation.name(), view.etype.extent())), view.kind()]),
-        Err(error) => Err(Error::new(error.code(), error.text())),
+        Err(error) => Err(error.copy()),
     };
     let all = agree_on_same(mpi, &file.comm, told, "datarep or of the extent of the etype")?;
     let kinds = all.iter().fold(0, |kinds, kind| kinds | kind);

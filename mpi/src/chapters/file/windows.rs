@@ -49,8 +49,8 @@ pub enum Use {
     Always,
 }
 
-/// The number of words.
-pub const WORDS: usize = 8;
+/// The number of words of a part.
+const WORDS: usize = 8;
 
 impl Part {
     pub fn words(self) -> [u64; WORDS] {
