@@ -20,7 +20,7 @@ use pelago_core::msg::envelope::{Context, Envelope};
 use pelago_core::msg::hooks::ProgressHook;
 use pelago_core::msg::operation::{Address, Mode, Started};
 use pelago_core::msg::request::{RequestId, Status};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// The words that a send tells its receive: its context, its number of partitions, bytes of each.
 type Header = [u64; 3];
@@ -79,14 +79,26 @@ impl WaitingChannels {
 
     /// Looks after a channel from now on.
     fn add(&self, mpi: &Mpi, channel: &Arc<Channel>) {
-        static HOOK: OnceLock<()> = OnceLock::new();
-        HOOK.get_or_init(|| mpi.core.hooks.add(Arc::new(StartReceives)));
         let mut channels = self.lock();
+        if channels.is_empty() {
+            mpi.core.hooks.add(Arc::clone(&START_RECEIVES));
+        }
         if !channels.iter().any(|other| Arc::ptr_eq(other, channel)) {
             channels.push(Arc::clone(channel));
         }
     }
+
+    /// Looks after a channel no more. Without channels, waits have nothing to do for them.
+    fn remove(&self, mpi: &Mpi, channel: &Arc<Channel>) {
+        let mut channels = self.lock();
+        channels.retain(|other| !Arc::ptr_eq(other, channel));
+        if channels.is_empty() {
+            mpi.core.hooks.remove(&START_RECEIVES);
+        }
+    }
 }
+
+static START_RECEIVES: LazyLock<Arc<dyn ProgressHook>> = LazyLock::new(|| Arc::new(StartReceives));
 
 /// Starts the receives of the partitions of these channels.
 struct StartReceives;
@@ -104,7 +116,7 @@ impl ProgressHook for StartReceives {
             };
             drop(state);
             if !waits {
-                WAITING.lock().retain(|other| !Arc::ptr_eq(other, &channel));
+                WAITING.remove(mpi, &channel);
             }
         }
     }
