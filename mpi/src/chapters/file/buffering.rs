@@ -80,6 +80,19 @@ impl<I: Iterator<Item = Piece>> Walk<'_, I> {
     }
 }
 
+/// The memory of buffered accesses. A file keeps it from one access to the next, because new pages cost more
+/// than the copies.
+#[derive(Default)]
+pub struct Buffers {
+    window: Window,
+    /// The blocks to each process and from each, by rank.
+    sent: Vec<Vec<u8>>,
+    arrived: Vec<Vec<u8>>,
+    /// In a read: the lists of pieces that others ask for, and their data.
+    asked: Vec<Vec<u8>>,
+    replies: Vec<Vec<u8>>,
+}
+
 /// The bytes of a window, at its aggregator.
 #[derive(Default)]
 struct Window {
@@ -131,10 +144,15 @@ impl File {
         let first = plan.view.first_byte(offset)?;
         let pieces = Pieces::new(plan.view.pieces(first, plan.file_bytes)?);
         let mut walk = Walk { pieces, data: data?, done: 0 };
-        match plan.is_write() {
-            true => self.write_together(mpi, &windows, &mut walk)?,
-            false => self.read_together(mpi, &windows, &mut walk)?,
+        let mut buffers = std::mem::take(&mut *self.buffers());
+        for blocks in [&mut buffers.sent, &mut buffers.replies] {
+            blocks.resize_with(windows.n, Vec::new);
         }
+        match plan.is_write() {
+            true => self.write_together(mpi, &windows, &mut walk, &mut buffers)?,
+            false => self.read_together(mpi, &windows, &mut walk, &mut buffers)?,
+        }
+        *self.buffers() = buffers;
         // SAFETY: the caller promises what this function requires.
         let outcome = unsafe { plan.finished(walk.data, walk.done) };
         if is_converted && !plan.is_write() {
@@ -168,17 +186,16 @@ impl File {
         mpi: &Mpi,
         windows: &Windows,
         walk: &mut Walk<'_, impl Iterator<Item = Piece>>,
+        Buffers { window, sent, arrived, .. }: &mut Buffers,
     ) -> Result {
-        let (mut window, mut outcome) = (Window::default(), Ok(()));
-        let (mut blocks, mut arrived) = (vec![Vec::new(); windows.n], Vec::new());
-        let mine = windows.aggregator(self.comm.my_rank());
+        let (mine, mut outcome) = (windows.aggregator(self.comm.my_rank()), Ok(()));
         for round in 0..windows.rounds() {
             let shares = walk.shares(windows, round);
-            shares.iter().zip(&mut blocks).for_each(|(share, block)| walk.fill(block, share));
-            exchange(mpi, &self.comm, &blocks, &mut arrived)?;
+            shares.iter().zip(&mut *sent).for_each(|(share, block)| walk.fill(block, share));
+            exchange(mpi, &self.comm, sent, arrived)?;
             if let Some(aggregator) = mine {
                 window.start = windows.window(round, aggregator).start;
-                outcome = outcome.and(self.write_window(&mut window, &arrived));
+                outcome = outcome.and(self.write_window(window, arrived));
             }
         }
         agree(mpi, &self.comm, outcome.map(|()| [])).map(drop)
@@ -212,23 +229,23 @@ impl File {
         mpi: &Mpi,
         windows: &Windows,
         walk: &mut Walk<'_, impl Iterator<Item = Piece>>,
+        Buffers { window, sent, arrived, asked, replies }: &mut Buffers,
     ) -> Result {
-        let (mut window, mut outcome) = (Window::default(), Ok(()));
-        let (mut lists, mut asked, mut arrived) = (vec![Vec::new(); windows.n], Vec::new(), Vec::new());
-        let mut replies = vec![Vec::new(); windows.n];
-        let mine = windows.aggregator(self.comm.my_rank());
+        let (mine, mut outcome) = (windows.aggregator(self.comm.my_rank()), Ok(()));
+        // An access before may have had other aggregators.
+        replies.iter_mut().for_each(Vec::clear);
         for round in 0..windows.rounds() {
             let shares = walk.shares(windows, round);
-            shares.iter().zip(&mut lists).for_each(|(share, list)| fill(list, &share.runs, 0));
-            exchange(mpi, &self.comm, &lists, &mut asked)?;
+            shares.iter().zip(&mut *sent).for_each(|(share, list)| fill(list, &share.runs, 0));
+            exchange(mpi, &self.comm, sent, asked)?;
             if let Some(aggregator) = mine {
                 window.start = windows.window(round, aggregator).start;
-                outcome = outcome.and(self.read_window(&mut window, &asked));
-                asked.iter().zip(&mut replies).for_each(|(list, reply)| window.gather(list, reply));
+                outcome = outcome.and(self.read_window(window, asked));
+                asked.iter().zip(&mut *replies).for_each(|(list, reply)| window.gather(list, reply));
             }
             let lengths: Vec<usize> = shares.iter().map(|share| share.bytes).collect();
-            exchange_known(mpi, &self.comm, &replies, (&lengths, &mut arrived))?;
-            shares.iter().zip(&arrived).for_each(|(share, data)| walk.take(share, data));
+            exchange_known(mpi, &self.comm, replies, (&lengths, arrived))?;
+            shares.iter().zip(&*arrived).for_each(|(share, data)| walk.take(share, data));
         }
         agree(mpi, &self.comm, outcome.map(|()| [])).map(drop)
     }

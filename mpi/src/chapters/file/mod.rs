@@ -56,6 +56,7 @@ use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::info::Hints;
 use crate::chapters::pool_word::PoolWord;
 use crate::table::{Kind, Table};
+use buffering::Buffers;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use split::Split;
 use std::path::PathBuf;
@@ -84,6 +85,8 @@ pub struct File {
     is_in_pieces: AtomicBool,
     /// Excludes the threads of this process from each other in atomic mode.
     atomic_access: Mutex<()>,
+    /// The memory of buffered accesses.
+    buffers: Mutex<Buffers>,
     /// Whether data were written that may not be on the device.
     is_dirty: AtomicBool,
     /// The split collective access that has begun.
@@ -103,6 +106,10 @@ impl File {
 
     fn split(&self) -> MutexGuard<'_, Option<Split>> {
         self.split.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn buffers(&self) -> MutexGuard<'_, Buffers> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_atomic(&self) -> bool {

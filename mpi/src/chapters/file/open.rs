@@ -172,6 +172,7 @@ fn opened(
         is_atomic: AtomicBool::new(false),
         is_in_pieces: AtomicBool::new(false),
         atomic_access: Mutex::default(),
+        buffers: Mutex::default(),
         is_dirty: AtomicBool::new(false),
         split: Mutex::new(None),
         errhandler: HandlerCell::new(handler),
