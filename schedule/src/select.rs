@@ -190,14 +190,19 @@ fn names(shape: &Shape) -> &'static [&'static str] {
         Operation::AllGather if has_nodes => &["lanes", "neighbour_exchange", "ring"],
         Operation::AllGather => &["neighbour_exchange", "ring"],
         Operation::AllToAll if bytes <= 256 && n > 4 => &["bruck", "linear"],
-        Operation::AllToAll if is_large => &["pairwise", "linear"],
+        // On a node nobody waits for a link.
+        Operation::AllToAll if is_large && !shape.nodes.is_empty() => &["pairwise", "linear"],
         Operation::AllToAll => &["linear", "pairwise"],
         Operation::Reduce if has_nodes => &["hierarchical", "binomial"],
         Operation::Reduce => &["binomial", "linear"],
+        Operation::AllReduce if has_nodes && is_large => &["lanes", "hierarchical", "recursive_doubling"],
         Operation::AllReduce if has_nodes => &["hierarchical", "recursive_doubling"],
         // Two ranks send as many bytes either way. Doubling has one round; halves stay in the cache.
         Operation::AllReduce if is_small || n == 2 && bytes < HALVED_BYTES => &["recursive_doubling"],
-        Operation::AllReduce if is_large && n > 8 => &["ring", "rabenseifner"],
+        // A rank of a ring waits for each of the others in turn.
+        Operation::AllReduce if is_large && n > 8 && !(shape.nodes.is_empty() && n.is_power_of_two()) => {
+            &["ring", "rabenseifner"]
+        }
         Operation::AllReduce => &["rabenseifner", "recursive_doubling"],
         Operation::ReduceScatter => &["recursive_halving", "ring", "linear"],
         Operation::InclusiveScan | Operation::ExclusiveScan => &["recursive_doubling", "linear"],
@@ -273,7 +278,8 @@ mod tests {
             ..Shape::new(Operation::AllReduce, 0, nodes.len(), 1 << 13, 8)
         };
         let name = |nodes: &[u32]| chosen(&preferences, &all_reduce(nodes)).0;
-        assert_eq!(name(&[0, 0, 1, 1]), "hierarchical");
+        assert_eq!(name(&[0, 0, 1, 1]), "lanes");
+        assert_eq!(name(&[0, 0, 1]), "hierarchical", "the nodes differ in size");
         assert_eq!(name(&[0, 1, 2, 3]), "rabenseifner", "each rank has a node of its own");
         assert_eq!(name(&[0, 1]), "recursive_doubling", "two ranks have one round");
     }

@@ -5,6 +5,7 @@ mod binomial;
 mod fixed_tree;
 mod hierarchical;
 mod hypercube;
+mod lanes;
 mod linear;
 mod rabenseifner;
 mod recursive_doubling;
@@ -24,4 +25,5 @@ pub(crate) const TABLE: &[Algorithm] = &[
     fixed_tree::ALGORITHM,
     binomial::ALGORITHM,
     hierarchical::ALGORITHM,
+    lanes::ALGORITHM,
 ];

@@ -105,6 +105,20 @@ pub fn all_reduce(
     paired(b, group, Pairing::of(group.size), (own, bytes), targets_are_free, first);
 }
 
+/// The same for a part of the block: the result goes to `offset` in the target of each, where nothing else is
+/// written meanwhile.
+pub fn all_reduce_at(
+    b: &mut Builder,
+    group: Group<'_>,
+    (own, bytes): (Place, usize),
+    offset: usize,
+    first: Slot,
+) {
+    let pairing = Pairing::of(group.size);
+    let rounds = Rounds { group, pairing, bytes, offset, targets_are_free: false, first };
+    rounds.all_reduce(b, own);
+}
+
 /// The same with a pairing of the group's ranks. Over the hypercube the operation must commute.
 pub fn paired(
     b: &mut Builder,
@@ -114,25 +128,30 @@ pub fn paired(
     targets_are_free: bool,
     first: Slot,
 ) {
-    if group.size == 1 {
-        return b.copy(own, Place::target(0), bytes);
-    }
-    let rounds = Rounds { group, pairing, bytes, targets_are_free, first };
-    match pairing.number(group.me) {
-        Some(number) => rounds.take_part(b, number, own),
-        None => rounds.stand_by(b, own),
-    }
+    Rounds { group, pairing, bytes, offset: 0, targets_are_free, first }.all_reduce(b, own);
 }
 
 struct Rounds<'a> {
     group: Group<'a>,
     pairing: Pairing,
     bytes: usize,
+    /// Where the result lies in the target; 0 if the targets are free.
+    offset: usize,
     targets_are_free: bool,
     first: Slot,
 }
 
 impl Rounds<'_> {
+    fn all_reduce(&self, b: &mut Builder, own: Place) {
+        if self.group.size == 1 {
+            return b.copy(own, Place::target(self.offset), self.bytes);
+        }
+        match self.pairing.number(self.group.me) {
+            Some(number) => self.take_part(b, number, own),
+            None => self.stand_by(b, own),
+        }
+    }
+
     fn wire(&self, round: usize) -> Wire {
         Wire { data: self.first + round, room: self.first + self.pairing.rounds + 1 + round }
     }
@@ -175,7 +194,7 @@ impl Rounds<'_> {
     }
 
     fn take_part(&self, b: &mut Builder, number: usize, own: Place) {
-        let (bytes, target) = (self.bytes, Place::target(0));
+        let (bytes, target) = (self.bytes, Place::target(self.offset));
         let fits = bytes <= b.mailbox_bytes();
         let mut sum = own;
         if fits && own == target {
@@ -209,7 +228,7 @@ impl Rounds<'_> {
         }
         if self.pairing.is_doubled(number) {
             let to = self.group.rank(self.group.me + self.pairing.distance());
-            b.put_signal(to, target, Remote::Target(0), bytes, self.handing().data);
+            b.put_signal(to, target, Remote::Target(self.offset), bytes, self.handing().data);
         }
     }
 }
