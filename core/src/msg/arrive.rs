@@ -24,9 +24,15 @@ impl State {
         let State { inputs, senders, exchange, .. } = self;
         for &from in senders.iter() {
             let Some([unsolicited, solicited]) = inputs.get_mut(from) else { continue };
-            while take_next(solicited, exchange, world, from)? {}
+            // Waits look often, and find most FIFOs empty.
+            if solicited.has_message() {
+                while take_next(solicited, exchange, world, from)? {}
+            }
             for _ in 0..BATCH {
-                if !exchange.takes(from, is_wanted) || !take_next(unsolicited, exchange, world, from)? {
+                let is_taken = unsolicited.has_message()
+                    && exchange.takes(from, is_wanted)
+                    && take_next(unsolicited, exchange, world, from)?;
+                if !is_taken {
                     break;
                 }
             }
@@ -40,13 +46,20 @@ impl State {
         Ok(())
     }
 
-    /// Takes the messages of a mapped PE that have come, while receives are posted. After that a new receive
-    /// often finds none posted before it, and need not be posted.
+    /// Takes messages of a mapped PE that have come, while receives are posted and there is room to keep them.
+    /// After that a new receive often finds none posted before it, and need not be posted.
     #[inline]
     pub(super) fn take_for_posted(&mut self, world: &Teams, from: Pe) -> Result<(), String> {
         let State { inputs, exchange, .. } = self;
         let Some([unsolicited, _]) = inputs.get_mut(from) else { return Ok(()) };
-        while exchange.matching.has_posted() && take_next(unsolicited, exchange, world, from)? {}
+        for _ in 0..BATCH {
+            let peer = &exchange.peers[from];
+            let has_room = peer.arrived - peer.matched < exchange.kept_max;
+            let goes_on = has_room && exchange.matching.has_posted();
+            if !goes_on || !take_next(unsolicited, exchange, world, from)? {
+                break;
+            }
+        }
         Ok(())
     }
 }

@@ -74,7 +74,7 @@ impl TwoSided {
         }
         exchange.take(&self.messaging.teams, from, [header, second], &Payload::of(payload))?;
         exchange.allow(from, false);
-        if exchange.peers[from].is_stalled() {
+        if kind.is_unsolicited() && exchange.peers[from].is_stalled() {
             exchange.stalled.push(from);
         }
         Some(())
@@ -83,8 +83,15 @@ impl TwoSided {
     /// Whether a PE that has left the job has sent all its messages, and no data of them are to come. If it
     /// is reached over the network, it is asked: its answer comes behind them.
     pub fn has_sent_all(&self, pe: Pe) -> bool {
-        if self.memory.is_mapped(pe) || pe == self.my_pe() {
+        if pe == self.my_pe() {
             return true;
+        }
+        if self.memory.is_mapped(pe) {
+            let Some(state) = self.msg.get_if_open() else { return true };
+            let mut state = state.lock();
+            // A long message that has not been taken may come in pieces.
+            self.poll(&mut state, false);
+            return state.exchange.peers[pe].arriving == 0;
         }
         let mut state = self.msg.get(&self.messaging.teams).lock();
         let exchange = &mut state.exchange;

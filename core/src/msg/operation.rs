@@ -355,7 +355,7 @@ impl TwoSided {
     /// Takes what has come through FIFOs, and sends what waits. Nothing, once this PE is closed: buffers of
     /// requests may be gone.
     #[track_caller]
-    fn poll(&self, state: &mut State, is_wanted: bool) {
+    pub(super) fn poll(&self, state: &mut State, is_wanted: bool) {
         if !self.is_closed()
             && let Err(reason) = state.poll(&self.messaging.teams, is_wanted)
         {
@@ -372,7 +372,7 @@ impl TwoSided {
     /// Waits until a request is done, and frees it: its outcome.
     #[track_caller]
     pub fn wait_for_message(&self, id: RequestId) -> Status {
-        for _ in 0..self.policy.spins() {
+        for _ in 0..self.spins_before_wait() {
             if let Some(status) = self.look(id) {
                 return status;
             }
@@ -531,8 +531,12 @@ impl TwoSided {
     pub fn finish_messages(&self) {
         let Some(state) = self.msg.get_if_open() else { return };
         let busy = || state.lock().exchange.busy.front().copied();
-        if let Some(pe) = busy() {
-            self.wait(Awaited::Message { is_send: true, pe: Some(pe) }, || busy().is_none());
+        while let Some(pe) = busy() {
+            // Others for which something waits may go on to compute when this one has left the job.
+            self.wait(Awaited::Message { is_send: true, pe: Some(pe) }, || {
+                let peer = &state.lock().exchange.peers[pe];
+                !peer.is_busy && peer.is_idle()
+            });
         }
     }
 

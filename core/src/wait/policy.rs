@@ -2,18 +2,22 @@
 
 use crate::endpoint::Endpoint;
 use pelago_boot::Settings;
+use pelago_fabric::sync::spin_once;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// The number of polls of a network that makes progress by itself before a PE yields its core for the first
 /// time.
 const NET_SPINS: u32 = 32;
-/// The number of polls before the first round of progress of a network that makes progress by itself. Events
-/// from PEs of the same node mostly occur within this time; a round takes as long as 20 to 50 polls.
-const SPINS_BEFORE_NET: u32 = 40;
-/// The number of polls between two rounds of progress, if a mapped PE makes the condition true.
-const SPINS_BETWEEN_MAPPED: u32 = 64;
-/// The same if any other PE does.
-const SPINS_BETWEEN: u32 = 8;
+/// The time of polls before the first round of progress of a network that makes progress by itself. Events
+/// from PEs of the same node mostly occur within this time; a round takes 0.5 to 1.5 us.
+const BEFORE_NET: Duration = Duration::from_nanos(1200);
+/// The time of polls between two rounds of progress, if a mapped PE makes the condition true.
+const BETWEEN_MAPPED: Duration = Duration::from_nanos(1920);
+/// The same if it is not known which PE does. If a PE of another node does, every poll is a round.
+const BETWEEN: Duration = Duration::from_nanos(240);
+/// The time of a poll beside the processor's hint.
+const POLL: Duration = Duration::from_nanos(5);
 /// The time that a PE waits over a network before it sleeps, if no message arrives and none of its operations
 /// is outstanding.
 const AWAKE_OVER_NET: Duration = Duration::from_micros(100);
@@ -43,7 +47,7 @@ pub struct WaitPolicy {
     /// first time.
     pub(super) net_spins: u32,
     /// The number of polls between two rounds of progress over such a network, if a mapped PE makes the
-    /// condition true, and if another PE does.
+    /// condition true, and if it is not known which PE does.
     pub(super) spins_between: [u32; 2],
     /// The time that it waits over such a network before it sleeps, if another thread uses its core.
     pub(super) awake_over_net: Duration,
@@ -56,7 +60,7 @@ pub struct WaitPolicy {
 }
 
 impl WaitPolicy {
-    /// The number of polls before a waiting PE yields its core.
+    /// The number of polls before a waiting PE yields its core, or before it makes progress over the network.
     pub fn spins(&self) -> u32 {
         self.spins
     }
@@ -69,11 +73,12 @@ impl WaitPolicy {
         let spins = match net {
             None => spins,
             // No other PE writes directly to the memory of a PE that is alone on its node.
-            Some(net) if net.moves_by_itself() && n_here > 1 => spins.min(SPINS_BEFORE_NET),
+            Some(net) if net.moves_by_itself() && n_here > 1 => spins.min(polls_in(BEFORE_NET)),
             Some(_) => 0,
         };
         let has_own_core = n_here <= cores && settings.yields.is_none() && !settings.test_sleeps;
-        let spins_between = if n_here > 1 { [SPINS_BETWEEN_MAPPED, SPINS_BETWEEN] } else { [0; 2] };
+        let has_neighbours = net.is_some() && n_here > 1;
+        let spins_between = if has_neighbours { [BETWEEN_MAPPED, BETWEEN].map(polls_in) } else { [0; 2] };
         WaitPolicy {
             spins,
             recorded_spins: 0,
@@ -87,6 +92,21 @@ impl WaitPolicy {
             is_strict: settings.test_sleeps,
         }
     }
+}
+
+/// The number of polls that take this time here. The processor's hint takes 10 to 70 ns.
+fn polls_in(time: Duration) -> u32 {
+    static HINT: OnceLock<Duration> = OnceLock::new();
+    let hint = *HINT.get_or_init(|| {
+        const HINTS: u32 = 20;
+        let hints = || {
+            let start = Instant::now();
+            (0..HINTS).for_each(|_| spin_once());
+            start.elapsed() / HINTS
+        };
+        (0..5).map(|_| hints()).min().unwrap_or_default()
+    });
+    time.div_duration_f64(hint + POLL) as u32
 }
 
 impl WaitPolicy {

@@ -93,7 +93,7 @@ impl Engine {
         waiters: Option<&AtomicU32>,
         ready: &mut impl FnMut() -> bool,
     ) {
-        for _ in 0..self.policy.spins {
+        for _ in 0..self.spins_for(awaited) {
             if ready() {
                 return;
             }
@@ -102,6 +102,34 @@ impl Engine {
         match &self.net {
             None => self.wait_long(awaited, waiters, ready),
             Some(net) => self.wait_net(net, awaited, waiters, ready),
+        }
+    }
+
+    /// The number of polls before the first round of progress. Without a round nothing comes from a PE of
+    /// another node.
+    #[inline(always)]
+    fn spins_for(&self, awaited: Awaited) -> u32 {
+        match self.net.is_some() && self.is_near(awaited) == Some(false) {
+            true => 0,
+            false => self.policy.spins,
+        }
+    }
+
+    /// The number of polls by which a caller of [`wait`](Engine::wait) saves itself the call: none if waits
+    /// make progress over a network, as they decide how often.
+    #[inline]
+    pub fn spins_before_wait(&self) -> u32 {
+        if self.net.is_some() { 0 } else { self.policy.spins }
+    }
+
+    /// Whether the PE that makes a condition true can write to the memory of this one itself; `None` if it is
+    /// not known which PE does.
+    #[inline]
+    fn is_near(&self, awaited: Awaited) -> Option<bool> {
+        match (awaited, awaited.pe()) {
+            // Operations between mapped PEs are complete at once.
+            (Awaited::Quiet, _) => Some(false),
+            (_, pe) => pe.map(|pe| pe < self.n_pes() && self.memory.is_mapped(pe)),
         }
     }
 
@@ -195,13 +223,13 @@ impl Engine {
         self.check_callback(awaited);
         let _span = self.tally.span(|| awaited.event());
         let (mut looks, mut care, mut is_fresh) = (0u32, Care::default(), true);
-        let is_near = awaited.pe().is_some_and(|pe| pe < self.n_pes() && self.memory.is_mapped(pe));
         // The calls of a simulated network must not depend on time.
         let core = if net.moves_by_itself() { self.affinity.core() } else { Core::Own };
-        let (spins, mut between) = match (core, is_near) {
-            (Core::Own, true) => (self.policy.net_spins, self.policy.spins_between[0]),
-            (Core::Own, false) => (self.policy.net_spins, self.policy.spins_between[1]),
-            (Core::Shared, true) => {
+        let (spins, mut between) = match (core, self.is_near(awaited)) {
+            (Core::Own, Some(true)) => (self.policy.net_spins, self.policy.spins_between[0]),
+            (Core::Own, Some(false)) => (self.policy.net_spins, 0),
+            (Core::Own, None) => (self.policy.net_spins, self.policy.spins_between[1]),
+            (Core::Shared, Some(true)) => {
                 // The awaited PE may need this core, and will ring the doorbell.
                 if has_come_soon(YIELDS_BEFORE_SLEEP, rustix::thread::sched_yield, ready) {
                     return;

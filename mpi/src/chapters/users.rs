@@ -9,6 +9,7 @@ use crate::abi::*;
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::leaks;
 use crate::chapters::library::{self, Mpi};
+use crate::chapters::p2p;
 use crate::chapters::request;
 use crate::chapters::tool;
 use pelago_core::base::label::name_calls_by;
@@ -95,6 +96,7 @@ pub fn leave(mpi: &'static Mpi) -> Result {
     if users.count > 0 {
         return Ok(());
     }
+    p2p::flush_process(mpi);
     request::finish_detached(mpi);
     if users.has_sessions {
         library::close();

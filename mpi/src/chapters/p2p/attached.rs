@@ -135,6 +135,11 @@ impl Place {
     }
 }
 
+/// Waits until all messages of the process's buffer have left, before the end.
+pub fn flush_process(mpi: &Mpi) {
+    Place::of_process().flush(mpi);
+}
+
 /// The wait for the messages of a buffer.
 struct Flush(Place);
 

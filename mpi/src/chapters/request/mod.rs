@@ -372,12 +372,18 @@ pub fn finish_detached(mpi: &Mpi) {
         let next = DETACHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
         match next {
             None => return,
-            // A receive whose request was freed may never get its message.
-            Some(Detached(Active::Message(message))) if message.receive.is_some() => {
-                mpi.core.cancel_receive(message.id);
-            }
             Some(Detached(mut active)) => {
-                active.wait(mpi);
+                // A receive whose request was freed may never get its message. One that has it needs its memory
+                // until all data have come.
+                let is_cancelled = match &active {
+                    Active::Message(message) if message.receive.is_some() => {
+                        mpi.core.cancel_receive(message.id)
+                    }
+                    _ => false,
+                };
+                if !is_cancelled {
+                    active.wait(mpi);
+                }
             }
         }
     }
