@@ -77,7 +77,7 @@ fn results_are_right_while_forms_are_tried() {
     let online =
         [("PELAGO_COLL_ONLINE", "on"), ("PELAGO_COLL_ONLINE_FOLDER", "off"), ("PELAGO_LOG", "coll=info")];
     for (n, more) in [
-        (3, &[][..]),
+        (3, &[("PELAGO_COLL_FORM", "schedule")][..]),
         (2, &[("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "tcp")]),
         (4, &[("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "tcp")]),
         (3, &[("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "tcp")]),

@@ -3,7 +3,8 @@
 //! Every direct operation has a number, which each member writes to its own word, `begun`, when it begins. A
 //! small one goes over *staging slots*: a member that contributes shows its data on its staging slot of that
 //! number, and the members that need them read them there. In a large one members read and write each other's
-//! source and target themselves: data are copied once, and each member computes its part of the result.
+//! source and target themselves: data are copied once, and each member computes its part of the result. Of
+//! private memory they copy one piece after the other to larger slots ([`staged`]).
 //!
 //! An agreement has a kind of its own: before a member begins one, it writes the number to its word of kinds,
 //! which nothing else writes to, and it shows its data when all members have begun the same agreement.
@@ -14,6 +15,7 @@
 //! member or by all alike, so results are the same everywhere and do not depend on the form.
 
 mod agreement;
+pub mod staged;
 
 use super::block::{PAGE_BYTES, STAGING_SLOT_BYTES, STAGING_SLOTS};
 use super::reduction::Combiner;
@@ -103,7 +105,7 @@ impl Direct<'_> {
     }
 
     /// Wakes the members that wait for a free staging slot until this one has begun the operation. It is for
-    /// a member that shows nothing: one that does wakes all.
+    /// a member that shows nothing, or later: one that shows its data wakes all.
     #[inline(always)]
     fn tell_begun(&self) {
         // No fence orders the number before this look: see `Doorbell`.
@@ -156,7 +158,8 @@ impl Direct<'_> {
     #[track_caller]
     fn make_room(&self, number: u64) {
         if number - self.team.begun_by_all.load(Ordering::Relaxed) >= STAGING_SLOTS as u64 {
-            make_room_slowly(self.world, self.team, self.operation, number);
+            let least = number + 1 - STAGING_SLOTS as u64;
+            make_room_slowly(self.world, self.team, self.operation, (number, least));
         }
     }
 
@@ -730,12 +733,12 @@ unsafe fn fold_by_function(
     });
 }
 
-/// Waits until the staging slot of operation `number` is free.
+/// Waits until the staging slot of operation `number` is free: until all members have begun operation `least`.
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn make_room_slowly(world: &Teams, team: &TeamCore, operation: &'static str, number: u64) {
-    let (least, mut by_all) = (number + 1 - STAGING_SLOTS as u64, number);
+fn make_room_slowly(world: &Teams, team: &TeamCore, operation: &'static str, (number, least): (u64, u64)) {
+    let mut by_all = number;
     for rank in 0..team.len() {
         let (direct, begun) = (Direct { world, team, operation }, team.begun(rank));
         if !begun.has_reached(least) {

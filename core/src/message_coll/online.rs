@@ -5,7 +5,7 @@
 //! it is over, also if the group is dropped before.
 
 use super::block::Block;
-use super::direct::is_small;
+use super::direct::{is_small, is_staged};
 use super::group::MessageGroup;
 use super::operation::{Memory, Outcome};
 use super::plan::{Key, MessageCall, Plan, gets};
@@ -154,7 +154,9 @@ impl MessageCollectives {
         let bytes = call.count.saturating_mul(call.element_bytes);
         let class = Class::of(call.operation, bytes, combiner.map(Combiner::laws));
         let is_mapped = || group.members.iter().all(|pe| world.memory.is_mapped(pe));
-        let is_direct = || is_small(call, group) && is_mapped();
+        let has_form =
+            || is_small(call, group) || world.collectives.prefers_direct() && is_staged(call, group);
+        let is_direct = || has_form() && is_mapped();
         let class = class.filter(|_| call.counts.is_none() && group.len() > 1 && !is_direct());
         // SAFETY: the caller promises what these functions require.
         let run = |form| unsafe {

@@ -125,7 +125,7 @@ impl Pending {
     #[track_caller]
     pub fn wait(&self, world: &TwoSided) -> Outcome {
         callback::forbid(world, self.name);
-        for _ in 0..world.policy.spins() {
+        for _ in 0..world.spins_before_wait() {
             if let Some(outcome) = self.advance(world) {
                 return outcome;
             }
@@ -282,8 +282,8 @@ impl MessageCollectives {
         memory: &Memory,
     ) -> Option<Outcome> {
         // SAFETY: the caller promises what this function requires.
-        if unsafe { try_direct(world, self, group, call, memory) } {
-            return Some(Ok(()));
+        if let Some(outcome) = unsafe { try_direct(world, self, group, call, memory) } {
+            return Some(outcome);
         }
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
         // SAFETY: the caller promises what this function requires.
@@ -306,7 +306,7 @@ impl MessageCollectives {
         let numbered = (group, group.next_number());
         // SAFETY: the caller promises what this function requires.
         let mut operation = unsafe { Operation::of_call(numbered, call, plan, memory.clone()) };
-        for _ in 0..world.policy.spins() {
+        for _ in 0..world.spins_before_wait() {
             if let Some(outcome) = operation.advance(world) {
                 return outcome;
             }

@@ -63,6 +63,25 @@ int main(int argc, char **argv) {
         ASSERT(code == (rank == 0 ? MPI_SUCCESS : MPI_ERR_TRUNCATE), "a wait for other sizes returns %d", code);
         free(large);
     }
+    /* On a node all that see another size find it, in the first piece. */
+    if (size >= 2 && getenv("PELAGO_ROUTE") == NULL && getenv("PELAGO_SIM_NODES") == NULL) {
+        int n = rank == 0 ? 1000 : 900;
+        int *from = calloc(1000 * size, sizeof(int)), *to = calloc(1000 * size, sizeof(int));
+        int codes[5] = {
+            MPI_Bcast(to, n, MPI_INT, 0, comm),
+            MPI_Gather(from, n, MPI_INT, to, n, MPI_INT, 0, comm),
+            MPI_Allreduce(from, to, n, MPI_INT, MPI_SUM, comm),
+            MPI_Allgather(from, n, MPI_INT, to, n, MPI_INT, comm),
+            MPI_Alltoall(from, n, MPI_INT, to, n, MPI_INT, comm),
+        };
+        for (int i = 0; i < 5; i++) {
+            int sees = i == 0 ? rank != 0 : i == 1 ? rank == 0 : 1;
+            ASSERT(codes[i] == (sees ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "operation %d of other sizes returns %d", i,
+                   codes[i]);
+        }
+        free(from);
+        free(to);
+    }
     MPI_Barrier(comm);
     /* No operation was started by the calls that have failed. */
     int sum = 0;
