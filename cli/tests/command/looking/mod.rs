@@ -167,7 +167,8 @@ fn processes_that_a_dead_launcher_has_left_are_named() {
     let jobs = Jobs::new("left");
     // A process that is not killed with its launcher: its parent-death signal is cleared.
     let cleared = std::env::temp_dir().join(format!("pelago-cleared-{}", std::process::id()));
-    let line = format!("touch {}; exec sleep 1000", cleared.display());
+    // Without a process of its own, which would have the environment of the PE as well.
+    let line = format!(": > {}; exec sleep 1000", cleared.display());
     let mut command = pelago(&["run", "-n", "1", "setpriv", "--pdeathsig", "clear", "sh", "-c", &line]);
     command.envs([jobs.variable()]);
     let job = Started::new(command);
