@@ -733,7 +733,7 @@ unsafe fn fold_by_function(
     });
 }
 
-/// Waits until the staging slot of operation `number` is free: until all members have begun operation `least`.
+/// Waits until the staging slot of operation `number` is free: all members have begun operation `least`.
 #[cold]
 #[inline(never)]
 #[track_caller]

@@ -139,8 +139,8 @@ impl MessageGroup {
         let outcome = unsafe { all.run_exchange(world, self, "open", exchange) };
         if outcome.is_err() {
             world.fail(&format!(
-                "PE {}: the members of a communicator have called a collective operation with different sizes, or \
-                 different operations. PELAGO_CHECK=on tells which",
+                "PE {}: the members of a communicator have called different collective operations, or one \
+                 with different sizes. PELAGO_CHECK=on tells which",
                 world.my_pe()
             ));
         }

@@ -46,8 +46,8 @@ impl State {
         Ok(())
     }
 
-    /// Takes messages of a mapped PE that have come, while receives are posted and there is room to keep them.
-    /// After that a new receive often finds none posted before it, and need not be posted.
+    /// Takes messages of a mapped PE that have come, while receives are posted and there is room to keep
+    /// them. After that a new receive often finds none posted before it, and need not be posted.
     #[inline]
     pub(super) fn take_for_posted(&mut self, world: &Teams, from: Pe) -> Result<(), String> {
         let State { inputs, exchange, .. } = self;

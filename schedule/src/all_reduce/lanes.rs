@@ -1,6 +1,6 @@
 //! All-reduce in lanes: the ranks of a node combine a part of the block each; the ranks that have the same
-//! place on their nodes combine that part by recursive doubling; then each rank gives its part to all ranks of
-//! its node.
+//! place on their nodes combine that part by recursive doubling; then each rank gives its part to all ranks
+//! of its node.
 //!
 //! Cost, for L nodes of k ranks: each rank sends 2 (k - 1) messages of 1/k of a block inside its node, and
 //! log2 L to other nodes, in which all ranks take part, so that a node sends log2 L blocks in all. Parts that
@@ -68,10 +68,10 @@ fn build(shape: &Shape, b: &mut Builder) {
     }
     let mine = have.plus(offset);
     let mut fold = RankFold::new(mine, Place::target(offset), bytes);
-    for mate in 0..k {
+    for (mate, &rank) in mates.iter().enumerate() {
         let operand = match mate == place {
             true => mine,
-            false => take(b, mates[mate], bytes, room_of(mate), come + mate),
+            false => take(b, rank, bytes, room_of(mate), come + mate),
         };
         fold.add(b, operand);
     }

@@ -308,8 +308,8 @@ impl<'a> Staged<'a> {
     /// Reduce to `root`, or to all if `None`.
     ///
     /// # Safety
-    /// As [`broadcast`](Staged::broadcast), the target where there is a result. Source and target are apart or
-    /// the same.
+    /// As [`broadcast`](Staged::broadcast), the target where there is a result. Source and target are apart
+    /// or the same.
     #[track_caller]
     pub unsafe fn reduce(&self, combiner: &Combiner, root: Option<Rank>, source: *const u8, target: *mut u8) {
         let ((me, n), bytes) = (self.me_of(), self.bytes);
@@ -334,8 +334,8 @@ impl<'a> Staged<'a> {
                 if self.other.get().is_some() {
                     return;
                 }
-                // The next number says that this member is done with the operands, so it comes after the fold.
-                // All have begun this piece, so the next slot is free.
+                // The next number says that this member is done with the operands, so it begins after the
+                // fold. All have begun this piece, so the next slot is free.
                 let (_, slot) = self.slots.place(me, number + 1);
                 if from < to {
                     self.direct.fold(combiner, &operands, slot, to - from);

@@ -373,8 +373,8 @@ pub fn finish_detached(mpi: &Mpi) {
         match next {
             None => return,
             Some(Detached(mut active)) => {
-                // A receive whose request was freed may never get its message. One that has it needs its memory
-                // until all data have come.
+                // A receive whose request was freed may never get its message. One that has it needs its
+                // memory until all data have come.
                 let is_cancelled = match &active {
                     Active::Message(message) if message.receive.is_some() => {
                         mpi.core.cancel_receive(message.id)
