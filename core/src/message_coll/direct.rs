@@ -35,8 +35,8 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 const COPIED_TWICE_BYTES: usize = 8 << 10;
 /// Bytes of the largest block that two members reduce to both in pieces.
 const PAIR_BYTES: usize = 32 << 10;
-/// Gathers of blocks between these bytes are done by messages, and scatters of more than the lower bound.
-const SENT_EAGERLY: Range<usize> = 4 << 10..32 << 10;
+/// Blocks of these lengths in bytes are gathered by messages; these and larger ones are so scattered.
+const SENT_EAGERLY: Range<usize> = (4 << 10) + 1..32 << 10;
 /// In an exchange: there is no room for a block, or no team to use again.
 const NONE: u64 = u64::MAX;
 
@@ -192,8 +192,8 @@ pub(super) fn is_staged(call: &MessageCall, group: &MessageGroup) -> bool {
     match call.operation {
         Operation::Broadcast | Operation::AllGather => pays,
         // Eager messages are as fast for the root, as long as all fit into its FIFOs.
-        Operation::Gather => bytes <= SENT_EAGERLY.start || bytes >= SENT_EAGERLY.end && bytes <= PIECE_BYTES,
-        Operation::Scatter => bytes <= SENT_EAGERLY.start && bytes * n <= PIECE_BYTES,
+        Operation::Gather => bytes <= PIECE_BYTES && !SENT_EAGERLY.contains(&bytes),
+        Operation::Scatter => bytes < SENT_EAGERLY.start && bytes * n <= PIECE_BYTES,
         Operation::AllToAll => bytes <= COPIED_TWICE_BYTES && staged::share(n, 1) > 0,
         Operation::AllReduce => (pays || bytes <= PAIR_BYTES) && staged::share(1, call.element_bytes) > 0,
         Operation::Reduce => staged::share(1, call.element_bytes) > 0,
