@@ -336,6 +336,11 @@ impl TwoSided {
         })
     }
 
+    /// Frees the request if it is done: its outcome. Makes no progress.
+    pub fn take_if_done(&self, id: RequestId) -> Option<Status> {
+        self.lock().exchange.requests.free_if_done(id)
+    }
+
     /// Takes what has come through FIFOs; then frees the request if it is done: its outcome.
     #[track_caller]
     pub fn look(&self, id: RequestId) -> Option<Status> {

@@ -117,8 +117,12 @@ impl Place {
 
     /// Whether all messages have left.
     fn have_left(&self, mpi: &Mpi) -> bool {
+        if self.lock().messages.is_empty() {
+            return true;
+        }
+        mpi.core.progress();
         let mut attached = self.lock();
-        attached.messages.retain(|message| mpi.core.test_message(message.id).is_none());
+        attached.messages.retain(|message| mpi.core.take_if_done(message.id).is_none());
         attached.messages.is_empty()
     }
 

@@ -102,14 +102,29 @@ fn failure(outcome: &Outcome) -> Error {
     Error::new(outcome.error, text)
 }
 
-/// Looks once whether the operation of a request is over. An inactive request stays inactive.
+/// Makes progress, and looks whether the operation of a request is over. An inactive request stays inactive.
 pub(super) unsafe fn poll(mpi: &Mpi, handle: MPI_Request) -> Result<Option<Outcome>> {
+    // SAFETY: the caller promises what this function requires.
+    unsafe { look(handle, |active| active.poll(mpi)) }
+}
+
+/// The same without progress, which the caller makes once for all requests that it looks at.
+unsafe fn peek(mpi: &Mpi, handle: MPI_Request) -> Result<Option<Outcome>> {
+    // SAFETY: the caller promises what this function requires.
+    unsafe { look(handle, |active| active.peek(mpi)) }
+}
+
+#[inline]
+unsafe fn look(
+    handle: MPI_Request,
+    ask: impl FnOnce(&mut Active) -> Option<Outcome>,
+) -> Result<Option<Outcome>> {
     if handle == COMPLETE {
         return Ok(Some(Outcome::EMPTY));
     }
     // SAFETY: the program uses a request in one thread at a time.
     let state = unsafe { state(handle)? };
-    let outcome = state.active.poll(mpi);
+    let outcome = ask(&mut state.active);
     if let Some(outcome) = outcome
         && !matches!(state.active, Active::Inactive)
     {
@@ -252,13 +267,22 @@ pub unsafe fn testall(
 ) -> Result {
     let n = checked(count, requests)?;
     let flag = output("flag", flag)?;
-    let mut all = true;
-    for i in 0..n {
-        // SAFETY: the caller's arrays have n elements.
-        unsafe {
-            let handle = read(requests, i);
-            all &= handle == MPI_REQUEST_NULL || poll(mpi, handle)?.is_some();
+    let are_over = || -> Result<bool> {
+        for i in 0..n {
+            // SAFETY: the caller's arrays have n elements.
+            unsafe {
+                let handle = read(requests, i);
+                if handle != MPI_REQUEST_NULL && peek(mpi, handle)?.is_none() {
+                    return Ok(false);
+                }
+            }
         }
+        Ok(true)
+    };
+    let mut all = are_over()?;
+    if !all {
+        mpi.core.progress();
+        all = are_over()?;
     }
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { flag.write(all.into()) };
@@ -286,10 +310,16 @@ unsafe fn any(
     if active.is_empty() {
         return Ok(None);
     }
-    let look = || {
+    let first = || {
         active.iter().find_map(|&(i, handle)| {
             // SAFETY: the program uses a request in one thread at a time, and it exists.
-            unsafe { poll(mpi, handle) }.ok().flatten().map(|outcome| (i, outcome))
+            unsafe { peek(mpi, handle) }.ok().flatten().map(|outcome| (i, outcome))
+        })
+    };
+    let look = || {
+        first().or_else(|| {
+            mpi.core.progress();
+            first()
         })
     };
     let mut found = look();
@@ -413,7 +443,7 @@ unsafe fn some(
             if !is_active(handle)? {
                 continue;
             }
-            let Some(outcome) = poll(mpi, handle)? else { continue };
+            let Some(outcome) = peek(mpi, handle)? else { continue };
             indices.add(found).write(i as c_int);
             let status = nth(statuses, found);
             if !status.is_null() {
