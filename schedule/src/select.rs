@@ -18,6 +18,10 @@ const HIERARCHICAL: &str = "hierarchical";
 const SMALL_BYTES: usize = 4 << 10;
 /// From this size on bytes matter most.
 const LARGE_BYTES: usize = 64 << 10;
+/// From this size on, and from this number of ranks on a node on, an all-reduce goes in lanes: before, its
+/// messages are short, and their number decides.
+const LANES_BYTES: usize = 256 << 10;
+const LANES: usize = 4;
 /// From this size on an all-reduce of two ranks exchanges halves.
 const HALVED_BYTES: usize = 512 << 10;
 
@@ -195,7 +199,9 @@ fn names(shape: &Shape) -> &'static [&'static str] {
         Operation::AllToAll => &["linear", "pairwise"],
         Operation::Reduce if has_nodes => &["hierarchical", "binomial"],
         Operation::Reduce => &["binomial", "linear"],
-        Operation::AllReduce if has_nodes && is_large => &["lanes", "hierarchical", "recursive_doubling"],
+        Operation::AllReduce if has_nodes && bytes >= LANES_BYTES && shape.groups().most() >= LANES => {
+            &["lanes", "hierarchical", "recursive_doubling"]
+        }
         Operation::AllReduce if has_nodes => &["hierarchical", "recursive_doubling"],
         // Two ranks send as many bytes either way. Doubling has one round; halves stay in the cache.
         Operation::AllReduce if is_small || n == 2 && bytes < HALVED_BYTES => &["recursive_doubling"],
@@ -273,13 +279,16 @@ mod tests {
     #[test]
     fn schedules_know_nodes_where_ranks_share_them() {
         let preferences = Preferences::default();
-        let all_reduce = |nodes: &[u32]| Shape {
+        let all_reduce = |nodes: &[u32], count: usize| Shape {
             nodes: nodes.iter().copied().collect(),
-            ..Shape::new(Operation::AllReduce, 0, nodes.len(), 1 << 13, 8)
+            ..Shape::new(Operation::AllReduce, 0, nodes.len(), count, 8)
         };
-        let name = |nodes: &[u32]| chosen(&preferences, &all_reduce(nodes)).0;
-        assert_eq!(name(&[0, 0, 1, 1]), "lanes");
-        assert_eq!(name(&[0, 0, 1]), "hierarchical", "the nodes differ in size");
+        let name = |nodes: &[u32]| chosen(&preferences, &all_reduce(nodes, 1 << 13)).0;
+        let large = |nodes: &[u32]| chosen(&preferences, &all_reduce(nodes, 1 << 15)).0;
+        assert_eq!(name(&[0, 0, 1, 1]), "hierarchical");
+        assert_eq!(large(&[0, 0, 1, 1]), "hierarchical", "there are two lanes");
+        assert_eq!(large(&[0, 0, 0, 0, 1, 1, 1, 1]), "lanes");
+        assert_eq!(large(&[0, 0, 0, 0, 1, 1, 1]), "hierarchical", "the nodes differ in size");
         assert_eq!(name(&[0, 1, 2, 3]), "rabenseifner", "each rank has a node of its own");
         assert_eq!(name(&[0, 1]), "recursive_doubling", "two ranks have one round");
     }

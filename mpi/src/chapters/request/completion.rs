@@ -310,16 +310,12 @@ unsafe fn any(
     if active.is_empty() {
         return Ok(None);
     }
-    let first = || {
+    let look = || {
+        // Also if one is over: the more are, the sooner the first of them is found.
+        mpi.core.progress();
         active.iter().find_map(|&(i, handle)| {
             // SAFETY: the program uses a request in one thread at a time, and it exists.
             unsafe { peek(mpi, handle) }.ok().flatten().map(|outcome| (i, outcome))
-        })
-    };
-    let look = || {
-        first().or_else(|| {
-            mpi.core.progress();
-            first()
         })
     };
     let mut found = look();
