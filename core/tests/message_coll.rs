@@ -76,7 +76,8 @@ fn in_two_levels_on_several_nodes() {
 fn results_are_right_while_forms_are_tried() {
     let online =
         [("PELAGO_COLL_ONLINE", "on"), ("PELAGO_COLL_ONLINE_FOLDER", "off"), ("PELAGO_LOG", "coll=info")];
-    // On one node these have no form but one, unless schedules are demanded: some then have a single one.
+    // On one node an operation has its direct form, and no other is tried unless schedules are demanded; even
+    // then all-reduce and broadcast have a single form.
     for (n, more) in [
         (3, &[("PELAGO_COLL_FORM", "schedule")][..]),
         (2, &[("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "tcp")]),

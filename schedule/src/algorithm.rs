@@ -73,6 +73,12 @@ impl Algorithm {
     }
 }
 
+/// For an algorithm whose ranks each have a partner on every other node.
+pub(crate) fn equal_nodes(shape: &Shape) -> Option<&'static str> {
+    let nodes = shape.groups();
+    (nodes.least() != nodes.most()).then_some("each node must have the same number of ranks")
+}
+
 /// For an algorithm that can perform the operation of every shape.
 pub(crate) fn unrestricted(_: &Shape) -> Option<&'static str> {
     None

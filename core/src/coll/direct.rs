@@ -602,10 +602,7 @@ impl Direct<'_> {
 
     /// The part of `bytes` bytes that a member computes: from and to, in bytes; whole elements.
     fn part(&self, combiner: &Combiner, bytes: usize, rank: Rank) -> (usize, usize) {
-        let unit = combiner.element_bytes() * PART_ALIGN_BYTES;
-        let units = bytes.div_ceil(unit);
-        let bound = |rank: Rank| (units * rank / self.team.len() * unit).min(bytes);
-        (bound(rank), bound(rank + 1))
+        part(combiner.element_bytes() * PART_ALIGN_BYTES, bytes, (rank, self.team.len()))
     }
 
     /// Reduce-scatter, of blocks of `bytes` bytes.
@@ -681,6 +678,13 @@ impl Direct<'_> {
         }
         self.sync();
     }
+}
+
+/// The part of `bytes` bytes that member `rank` of `n` computes: from and to, in multiples of a unit.
+fn part(unit_bytes: usize, bytes: usize, (rank, n): (Rank, usize)) -> (usize, usize) {
+    let units = bytes.div_ceil(unit_bytes);
+    let bound = |rank: Rank| (units * rank / n * unit_bytes).min(bytes);
+    (bound(rank), bound(rank + 1))
 }
 
 // The functions that wait take their arguments one by one, so that a caller that does not wait prepares

@@ -35,7 +35,8 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 const COPIED_TWICE_BYTES: usize = 8 << 10;
 /// Bytes of the largest block that two members reduce to both in pieces.
 const PAIR_BYTES: usize = 32 << 10;
-/// Blocks of these lengths in bytes are gathered by messages; these and larger ones are so scattered.
+/// Blocks of these lengths in bytes are gathered by messages. Scatters take messages from the first of these
+/// lengths on.
 const SENT_EAGERLY: Range<usize> = (4 << 10) + 1..32 << 10;
 /// In an exchange: there is no room for a block, or no team to use again.
 const NONE: u64 = u64::MAX;

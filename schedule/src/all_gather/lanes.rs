@@ -7,7 +7,7 @@
 //! Source: Träff, Hunold 2020, Decomposing MPI collectives for exploiting multi-lane communication.
 
 use super::layout::Layout;
-use crate::algorithm::{Algorithm, Fold, Graph};
+use crate::algorithm::{Algorithm, Fold, Graph, equal_nodes};
 use crate::schedule::Builder;
 use crate::shape::{Operation, Shape};
 
@@ -18,14 +18,9 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Träff, Hunold 2020",
     fold: Fold::None,
     graph: Graph::Other,
-    restriction,
+    restriction: equal_nodes,
     build,
 };
-
-fn restriction(shape: &Shape) -> Option<&'static str> {
-    let nodes = shape.groups();
-    (nodes.least() != nodes.most()).then_some("each node must have the same number of ranks")
-}
 
 fn build(shape: &Shape, b: &mut Builder) {
     let (layout, nodes, me) = (Layout::of(shape), shape.groups(), shape.rank);

@@ -8,7 +8,7 @@
 //! operation must commute.
 //! Source: Träff, Hunold 2020, Decomposing MPI collectives for exploiting multi-lane communication.
 
-use crate::algorithm::{Algorithm, Fold, Graph};
+use crate::algorithm::{Algorithm, Fold, Graph, equal_nodes};
 use crate::combine::doubling::{Group, all_reduce_at};
 use crate::combine::rank_fold::RankFold;
 use crate::combine::transfer::{deliver, take};
@@ -23,14 +23,9 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     source: "Träff, Hunold 2020",
     fold: Fold::Any,
     graph: Graph::Other,
-    restriction,
+    restriction: equal_nodes,
     build,
 };
-
-fn restriction(shape: &Shape) -> Option<&'static str> {
-    let nodes = shape.groups();
-    (nodes.least() != nodes.most()).then_some("each node must have the same number of ranks")
-}
 
 fn build(shape: &Shape, b: &mut Builder) {
     let (nodes, me) = (shape.groups(), shape.rank);

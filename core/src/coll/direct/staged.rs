@@ -12,7 +12,7 @@
 //! Source: R. L. Graham, G. Shipman, "MPI Support for Multi-core Architectures: Optimized Shared Memory
 //! Collectives", 2008, for collective operations through shared memory.
 
-use super::Direct;
+use super::{Direct, part};
 use crate::coll::reduction::Combiner;
 use crate::coll::schedule::Rank;
 use crate::coll::symmetric_region::Bases;
@@ -102,7 +102,7 @@ impl<'a> Staged<'a> {
         self.other.get()
     }
 
-    fn me_of(&self) -> (Rank, usize) {
+    fn rank_and_len(&self) -> (Rank, usize) {
         (self.direct.team.my_rank(), self.direct.team.len())
     }
 
@@ -161,7 +161,7 @@ impl<'a> Staged<'a> {
     /// has; the same holds for all functions that follow.
     #[track_caller]
     pub unsafe fn broadcast(&self, root: Rank, source: *const u8, target: *mut u8) {
-        let (me, _) = self.me_of();
+        let (me, _) = self.rank_and_len();
         // The others go by the root's size, so that all use as many numbers.
         let (mut all, mut start) = (self.bytes, 0);
         while start < all {
@@ -192,7 +192,7 @@ impl<'a> Staged<'a> {
     /// As [`broadcast`](Staged::broadcast), the target at the root.
     #[track_caller]
     pub unsafe fn gather(&self, root: Rank, source: *const u8, target: *mut u8) {
-        let ((me, n), bytes, number) = (self.me_of(), self.bytes, self.begin());
+        let ((me, n), bytes, number) = (self.rank_and_len(), self.bytes, self.begin());
         // SAFETY: the caller guarantees source and target; the slot has room for a piece.
         unsafe {
             if me != root {
@@ -216,7 +216,7 @@ impl<'a> Staged<'a> {
     /// As [`broadcast`](Staged::broadcast), the source at the root.
     #[track_caller]
     pub unsafe fn scatter(&self, root: Rank, source: *const u8, target: *mut u8) {
-        let ((me, n), bytes, number) = (self.me_of(), self.bytes, self.begin());
+        let ((me, n), bytes, number) = (self.rank_and_len(), self.bytes, self.begin());
         // SAFETY: the caller guarantees source and target; the slot has room for a piece.
         unsafe {
             let block = if me == root {
@@ -242,7 +242,7 @@ impl<'a> Staged<'a> {
     /// As [`broadcast`](Staged::broadcast).
     #[track_caller]
     pub unsafe fn all_gather(&self, source: *const u8, target: *mut u8) {
-        let ((me, n), bytes) = (self.me_of(), self.bytes);
+        let ((me, n), bytes) = (self.rank_and_len(), self.bytes);
         for start in (0..bytes).step_by(PIECE_BYTES) {
             let len = PIECE_BYTES.min(bytes - start);
             let number = self.begin();
@@ -275,7 +275,7 @@ impl<'a> Staged<'a> {
     /// As [`broadcast`](Staged::broadcast).
     #[track_caller]
     pub unsafe fn all_to_all(&self, source: *const u8, target: *mut u8) {
-        let ((me, n), bytes) = (self.me_of(), self.bytes);
+        let ((me, n), bytes) = (self.rank_and_len(), self.bytes);
         let most = share(n, 1);
         for start in (0..bytes).step_by(most) {
             let len = most.min(bytes - start);
@@ -312,12 +312,12 @@ impl<'a> Staged<'a> {
     /// or the same.
     #[track_caller]
     pub unsafe fn reduce(&self, combiner: &Combiner, root: Option<Rank>, source: *const u8, target: *mut u8) {
-        let ((me, n), bytes) = (self.me_of(), self.bytes);
+        let ((me, n), bytes) = (self.rank_and_len(), self.bytes);
         let most = share(1, combiner.element_bytes());
         let has_result = root.is_none_or(|root| root == me);
         for start in (0..bytes).step_by(most) {
             let len = most.min(bytes - start);
-            let part = |rank| part(combiner.element_bytes(), len, (rank, n));
+            let part = |rank| part(unit_bytes(combiner.element_bytes()), len, (rank, n));
             let (from, to) = part(me);
             // SAFETY: the caller guarantees source and target; the slots have room for a piece.
             unsafe {
@@ -360,7 +360,7 @@ impl<'a> Staged<'a> {
     /// As [`broadcast`](Staged::broadcast). The target and the source are apart, or begin at the same place.
     #[track_caller]
     pub unsafe fn reduce_scatter(&self, combiner: &Combiner, source: *const u8, target: *mut u8) {
-        let ((me, n), bytes) = (self.me_of(), self.bytes);
+        let ((me, n), bytes) = (self.rank_and_len(), self.bytes);
         let most = share(n, combiner.element_bytes());
         for start in (0..bytes).step_by(most) {
             let len = most.min(bytes - start);
@@ -399,14 +399,6 @@ fn unit_bytes(element_bytes: usize) -> usize {
     element_bytes * (LINE_BYTES / element_bytes).max(1)
 }
 
-/// The part of `bytes` bytes that member `rank` of `n` computes: from and to; whole elements.
-fn part(element_bytes: usize, bytes: usize, (rank, n): (Rank, usize)) -> (usize, usize) {
-    let unit = unit_bytes(element_bytes);
-    let units = bytes.div_ceil(unit);
-    let bound = |rank: Rank| (units * rank / n * unit).min(bytes);
-    (bound(rank), bound(rank + 1))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -418,7 +410,7 @@ mod tests {
         {
             let (bytes, mut end) = (element_bytes * count, 0);
             for rank in 0..n {
-                let (from, to) = part(element_bytes, bytes, (rank, n));
+                let (from, to) = part(unit_bytes(element_bytes), bytes, (rank, n));
                 assert_eq!(from, end);
                 assert!(
                     from <= to && from.is_multiple_of(element_bytes),
