@@ -153,28 +153,24 @@ impl Active {
     /// Goes on as far as is possible now: the outcome, if it is complete.
     fn poll(&mut self, mpi: &Mpi) -> Option<Outcome> {
         match self {
-            Active::Inactive => Some(Outcome::EMPTY),
-            Active::Done(outcome) => Some(*outcome),
-            Active::Received(received) => Some(Outcome { status: received.status(), error: MPI_SUCCESS }),
             Active::Message(message) => {
                 let status = mpi.core.test_message(message.id)?;
                 Some(message.finish(status))
             }
-            Active::Collective(collective) => {
-                let advance = || collective.pending.advance(&mpi.core);
-                let outcome = advance().or_else(|| {
-                    mpi.core.progress();
-                    advance()
-                })?;
-                Some(collective.finish(outcome.is_ok()))
-            }
-            Active::Other(operation) => operation.poll(mpi),
+            Active::Collective(_) => self.peek(mpi).or_else(|| {
+                mpi.core.progress();
+                self.peek(mpi)
+            }),
+            other => other.peek(mpi),
         }
     }
 
-    /// As [`poll`](Active::poll), where the caller makes progress: for functions that look at many requests.
+    /// The same where the caller makes progress: for functions that look at many requests.
     fn peek(&mut self, mpi: &Mpi) -> Option<Outcome> {
         match self {
+            Active::Inactive => Some(Outcome::EMPTY),
+            Active::Done(outcome) => Some(*outcome),
+            Active::Received(received) => Some(Outcome { status: received.status(), error: MPI_SUCCESS }),
             Active::Message(message) => {
                 let status = mpi.core.take_if_done(message.id)?;
                 Some(message.finish(status))
@@ -183,7 +179,7 @@ impl Active {
                 let outcome = collective.pending.advance(&mpi.core)?;
                 Some(collective.finish(outcome.is_ok()))
             }
-            other => other.poll(mpi),
+            Active::Other(operation) => operation.poll(mpi),
         }
     }
 
