@@ -3,7 +3,7 @@
 use super::Job;
 use pelago_fabric::shm::doorbell::Cause;
 use pelago_fabric::shm::segment::Block;
-use pelago_fabric::sync::Ordering;
+use pelago_fabric::sync::{self, Ordering};
 
 impl Job {
     /// Wakes the sleeping PEs of the node, after this PE has arrived at a barrier. This is one load if no PE
@@ -18,6 +18,16 @@ impl Job {
     /// Wakes the sleeping threads of this PE.
     pub fn ring_own(&self) {
         self.memory.near_block(self.my_pe()).doorbell.ring_all();
+    }
+
+    /// Wakes the threads of this PE that sleep, after another one has sent this PE a message.
+    pub fn ring_own_sleepers(&self) {
+        let doorbell = &self.memory.near_block(self.my_pe()).doorbell;
+        // SYNC POINT doorbell: orders the message before the look at the announcement of a sleeper.
+        sync::fence(Ordering::SeqCst);
+        if doorbell.has_sleepers() {
+            doorbell.ring_all();
+        }
     }
 
     /// Wakes the PEs of the node that sleep until data arrive, after this PE has put some. This is one load

@@ -92,12 +92,12 @@ impl<R, U> Matching<R, U> {
         self.posted.is_empty() && (self.unexpected.is_empty() || self.unexpected.find(envelope).is_none())
     }
 
-    /// How many receives are posted, and how many messages are unexpected.
     /// How many messages are unexpected.
     pub fn unexpected_len(&self) -> usize {
         self.unexpected.len()
     }
 
+    /// How many receives are posted, and how many messages are unexpected.
     #[cfg(test)]
     pub fn lengths(&self) -> [usize; 2] {
         [self.posted.len(), self.unexpected.len()]

@@ -7,7 +7,7 @@
 use super::TwoSided;
 use super::outgoing::First;
 use super::request::{Phase, RequestId};
-use super::state::{Answer, Exchange, Peer};
+use super::state::{Answer, Exchange, Peer, Wanted};
 use super::wire::{Kind, Target};
 use crate::Pe;
 use crate::base::trace::{Category, Event};
@@ -74,7 +74,9 @@ impl TwoSided {
         }
         exchange.take(&self.messaging.teams, from, [header, second], &Payload::of(payload))?;
         exchange.allow(from, false);
-        if kind.is_unsolicited() && exchange.peers[from].is_stalled() {
+        let peer = &mut exchange.peers[from];
+        if kind.is_unsolicited() && peer.is_stalled() && !std::mem::replace(&mut peer.is_noted_stalled, true)
+        {
             exchange.stalled.push(from);
         }
         Some(())
@@ -90,7 +92,7 @@ impl TwoSided {
             let Some(state) = self.msg.get_if_open() else { return true };
             let mut state = state.lock();
             // A long message that has not been taken may come in pieces.
-            self.poll(&mut state, false);
+            self.poll(&mut state, Wanted::Posted);
             return state.exchange.peers[pe].arriving == 0;
         }
         let mut state = self.msg.get(&self.messaging.teams).lock();
@@ -154,7 +156,9 @@ impl TwoSided {
                 state.exchange.was_sent((pe, is_ordered), item, target);
                 if is_put && !state.exchange.peers[pe].pushing.is_empty() {
                     drop(state);
-                    self.messaging.teams.serve_if_possible();
+                    if let Some(net) = self.net.as_ref().filter(|net| !net.is_shut()) {
+                        self.serve_others(net);
+                    }
                     state = self.msg.get(&self.messaging.teams).lock();
                 }
             }
@@ -340,11 +344,19 @@ impl Exchange {
         self.answer(pe, Answer::new(Kind::Allow, 0, allowed));
     }
 
-    /// Allows the PEs that may send nothing more a few messages, which a probe or a posted receive wants.
-    pub(super) fn allow_stalled(&mut self) {
-        for pe in std::mem::take(&mut self.stalled) {
-            self.allow(pe, true);
-        }
+    /// Allows the PEs that may send nothing more a few messages, if a probe or a posted receive wants those.
+    #[cold]
+    pub(super) fn allow_stalled(&mut self, wanted: Wanted) {
+        let mut stalled = std::mem::take(&mut self.stalled);
+        stalled.retain(|&pe| {
+            let is_wanted = self.wants(pe, wanted);
+            if is_wanted {
+                self.peers[pe].is_noted_stalled = false;
+                self.allow(pe, true);
+            }
+            !is_wanted
+        });
+        self.stalled = stalled;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::envelope::{ANY_TAG, Context, Envelope, Tag};
 use super::request::{Completed, Phase, Request, RequestId, Status};
-use super::state::{Direct, Exchange, State, Unexpected};
+use super::state::{Direct, Exchange, State, Unexpected, Wanted};
 use super::wire::eager_words;
 use super::{TwoSided, process};
 use crate::Pe;
@@ -52,6 +52,15 @@ pub struct Matched {
 impl Matched {
     pub fn status(&self) -> Status {
         Status::of(&self.envelope, self.message.len())
+    }
+}
+
+/// Settles messages when it is dropped, which happens only if the thread unwinds.
+struct OnUnwind<'a>(&'a TwoSided);
+
+impl Drop for OnUnwind<'_> {
+    fn drop(&mut self) {
+        self.0.settle_messages();
     }
 }
 
@@ -142,11 +151,13 @@ impl TwoSided {
             self.send_to_self(exchange, id);
         } else {
             exchange.peers[to.pe].waiting.push_back(id);
-            exchange.note_busy(to.pe);
-            exchange.flush_fifos();
+            exchange.flush_or_note_busy(to.pe);
         }
         let has_net_work = exchange.has_net_work();
         drop(state);
+        if to.pe == me {
+            self.ring_own_sleepers();
+        }
         if has_net_work {
             self.flush_net();
         }
@@ -216,10 +227,7 @@ impl TwoSided {
         let exchange = &mut state.exchange;
         let id = exchange.requests.add(Exchange::receive_request(pattern, buffer, room));
         match exchange.matching.find_unexpected(&pattern) {
-            None => {
-                let place = exchange.matching.post(pattern, id);
-                exchange.requests.get(id).phase = Phase::Posted(place);
-            }
+            None => exchange.post(pattern, id),
             Some(place) => {
                 let (envelope, message) = exchange.matching.take_unexpected(place);
                 self.receive_unexpected(state, id, envelope, message);
@@ -269,7 +277,7 @@ impl TwoSided {
                 Direct::Later(stamp, expected) => (stamp, expected),
             };
             if state.has_other_work() {
-                self.poll(&mut state, false);
+                self.poll(&mut state, Wanted::Posted);
             }
             drop(state);
             loop {
@@ -346,7 +354,7 @@ impl TwoSided {
     pub fn look(&self, id: RequestId) -> Option<Status> {
         let mut state = self.lock();
         if state.exchange.requests.get(id).phase != Phase::Done {
-            self.poll(&mut state, false);
+            self.poll(&mut state, Wanted::Posted);
         }
         let status = state.exchange.requests.free_if_done(id);
         let has_net_work = state.exchange.has_net_work();
@@ -360,9 +368,9 @@ impl TwoSided {
     /// Takes what has come through FIFOs, and sends what waits. Nothing, once this PE is closed: buffers of
     /// requests may be gone.
     #[track_caller]
-    pub(super) fn poll(&self, state: &mut State, is_wanted: bool) {
+    pub(super) fn poll(&self, state: &mut State, wanted: Wanted) {
         if !self.is_closed()
-            && let Err(reason) = state.poll(&self.messaging.teams, is_wanted)
+            && let Err(reason) = state.poll(&self.messaging.teams, wanted)
         {
             self.fail_invalid(&reason);
         }
@@ -374,11 +382,24 @@ impl TwoSided {
         self.fail(&format!("PE {}: {reason}", self.my_pe()))
     }
 
+    /// Returns when no thread is taking messages any more, if this PE is closed: from then on the buffers of
+    /// its requests are not accessed.
+    pub fn settle_messages(&self) {
+        if self.is_closed()
+            && let Some(state) = self.msg.get_if_open()
+        {
+            drop(state.lock());
+        }
+    }
+
     /// Waits until a request is done, and frees it: its outcome.
     #[track_caller]
     pub fn wait_for_message(&self, id: RequestId) -> Status {
+        // If the wait fails, the caller's buffer may be gone when this has returned.
+        let settled = OnUnwind(self);
         for _ in 0..self.spins_before_wait() {
             if let Some(status) = self.look(id) {
+                std::mem::forget(settled);
                 return status;
             }
             spin_once();
@@ -389,6 +410,7 @@ impl TwoSided {
             status = status.or_else(|| self.look(id));
             status.is_some()
         });
+        std::mem::forget(settled);
         status.expect("a wait ends when the request is done")
     }
 
@@ -446,7 +468,7 @@ impl TwoSided {
         let request = exchange.requests.get(id);
         let Phase::Posted(place) = request.phase else { return false };
         request.is_cancelled = true;
-        exchange.matching.unpost(place);
+        exchange.unpost(place);
         exchange.complete(id);
         true
     }
@@ -481,7 +503,7 @@ impl TwoSided {
             drop(state);
             self.progress();
             state = self.lock();
-            self.poll(&mut state, true);
+            self.poll(&mut state, Wanted::From(pattern.source));
             place = state.exchange.matching.find_unexpected(pattern);
         }
         let found = place.map(|place| found(&mut state.exchange, place));
@@ -523,7 +545,7 @@ impl TwoSided {
     pub fn advance_messages(&self) {
         let Some(state) = self.msg.get_if_open() else { return };
         let Some(mut state) = state.try_lock() else { return };
-        self.poll(&mut state, false);
+        self.poll(&mut state, Wanted::Posted);
         let has_net_work = state.exchange.has_net_work();
         drop(state);
         if has_net_work {

@@ -106,9 +106,14 @@ impl Exchange {
         for _ in 0..self.busy.len() {
             let Some(pe) = self.busy.pop_front() else { return };
             self.peers[pe].is_busy = false;
-            if self.peers[pe].out.is_none() || !self.flush_fifo(pe) {
-                self.note_busy(pe);
-            }
+            self.flush_or_note_busy(pe);
+        }
+    }
+
+    /// Sends to a mapped PE what waits for room. If something still waits, for any PE, it is noted.
+    pub(super) fn flush_or_note_busy(&mut self, pe: Pe) {
+        if self.peers[pe].out.is_none() || !self.flush_fifo(pe) {
+            self.note_busy(pe);
         }
     }
 

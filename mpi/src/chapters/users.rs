@@ -96,7 +96,7 @@ pub fn leave(mpi: &'static Mpi) -> Result {
     if users.count > 0 {
         return Ok(());
     }
-    p2p::flush_process(mpi);
+    p2p::flush_attached(mpi);
     request::finish_detached(mpi);
     if users.has_sessions {
         library::close();

@@ -17,7 +17,7 @@ use crate::chapters::session;
 use crate::convert::IntegerOut;
 use pelago_core::msg::operation::Mode;
 use pelago_core::msg::request::RequestId;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The place for the buffer of a communicator, of a session, or of the process.
 #[derive(Default)]
@@ -25,6 +25,9 @@ pub struct Place(Arc<Mutex<Attached>>);
 
 /// The buffer of the process: `MPI_Buffer_attach`.
 static PROCESS: Mutex<Option<Place>> = Mutex::new(None);
+
+/// Everything that a buffer was attached to, for the end of the process's use of MPI.
+static PLACES: Mutex<Vec<Weak<Mutex<Attached>>>> = Mutex::new(Vec::new());
 
 #[derive(Default)]
 struct Attached {
@@ -75,6 +78,10 @@ impl Place {
         let mut attached = self.lock();
         ensure!(attached.buffer.is_none(), MPI_ERR_BUFFER, "a buffer is attached already. Detach it first");
         attached.buffer = Some((buffer.expose_provenance(), size as usize));
+        drop(attached);
+        let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+        places.retain(|place| place.upgrade().is_some_and(|place| !Arc::ptr_eq(&place, &self.0)));
+        places.push(Arc::downgrade(&self.0));
         Ok(())
     }
 
@@ -139,9 +146,10 @@ impl Place {
     }
 }
 
-/// Waits until all messages of the process's buffer have left, before the end.
-pub fn flush_process(mpi: &Mpi) {
-    Place::of_process().flush(mpi);
+/// Waits until all messages of all buffers have left, before the end.
+pub fn flush_attached(mpi: &Mpi) {
+    let places = std::mem::take(&mut *PLACES.lock().unwrap_or_else(PoisonError::into_inner));
+    places.iter().filter_map(Weak::upgrade).for_each(|place| Place(place).flush(mpi));
 }
 
 /// The wait for the messages of a buffer.
