@@ -214,6 +214,11 @@ pub trait Provider {
         None
     }
 
+    /// Whether other PEs' puts and gets wait until a thread of this process calls the provider.
+    fn is_urgent(&self) -> bool {
+        self.wait_descriptor().is_some_and(|descriptor| descriptor.is_urgent)
+    }
+
     /// Whether a message of this endpoint arrives behind the puts that were started here before it to the
     /// same PE: they are then in that PE's memory.
     fn keeps_messages_behind_puts(&self) -> bool {

@@ -182,6 +182,10 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.wait_descriptor()),+ }
             }
 
+            fn is_urgent(&self) -> bool {
+                match self { $(Net::$variant(net) => net.is_urgent()),+ }
+            }
+
             fn may_sleep(&self) -> bool {
                 match self { $(Net::$variant(net) => net.may_sleep()),+ }
             }

@@ -32,8 +32,10 @@ impl Teams {
 
     /// Gives a block of this PE's pool back, zeroed for its next user.
     pub fn pool_free(&self, offset_bytes: usize, bytes: usize) {
+        // A network that has pinned the pages would go on to access those, and not the ones that follow them.
+        let keeps_pages = self.net.as_ref().is_some_and(|net| net.pins());
         // SAFETY: the block is this PE's, and the caller that gives it back knows that it is no longer used.
-        unsafe { self.memory.clear(self.my_pe(), offset_bytes, bytes) };
+        unsafe { self.memory.clear(self.my_pe(), (offset_bytes, bytes), keeps_pages) };
         self.pairs().forget((offset_bytes / ALIGN_BYTES) as u64);
         self.pool().free(offset_bytes);
     }

@@ -238,9 +238,15 @@ impl Endpoint {
         self.lock().as_ref().and_then(Provider::wait_descriptor)
     }
 
+    /// Whether registered memory must stay resident: the provider goes on to access the pages that it had at
+    /// first.
+    pub fn pins(&self) -> bool {
+        self.lock().as_ref().is_some_and(Provider::pins)
+    }
+
     /// Whether other PEs' puts and gets wait until a thread here calls the provider.
     pub fn is_urgent(&self) -> bool {
-        self.wait_descriptor().is_some_and(|bell| bell.is_urgent)
+        self.lock().as_ref().is_some_and(Provider::is_urgent)
     }
 
     /// Blocks until there may be something to do here, but no longer than `bound`.

@@ -215,11 +215,12 @@ impl Memory {
         ArrayLayout { limit, len, parts: parts.0.as_ptr().cast(), own, offset_bytes, element: PhantomData }
     }
 
-    /// Zeroes a free range of this PE's pool and gives its whole pages back to the system.
+    /// Zeroes a free range of this PE's pool, and gives its whole pages back to the system unless this PE
+    /// keeps them.
     ///
     /// # Safety
     /// The range lies in PE `me`'s pool, and no thread uses it.
-    pub unsafe fn clear(&self, me: Pe, offset_bytes: usize, bytes: usize) {
+    pub unsafe fn clear(&self, me: Pe, (offset_bytes, bytes): (usize, usize), keeps_pages: bool) {
         const PAGE_BYTES: usize = 4096;
         let (start, end) = (offset_bytes, offset_bytes + bytes);
         let (first, last) = (start.next_multiple_of(PAGE_BYTES).min(end), end / PAGE_BYTES * PAGE_BYTES);
@@ -228,10 +229,11 @@ impl Memory {
         unsafe {
             let heap = self.heap(me);
             let pages = last.saturating_sub(first);
-            let are_gone = pages == 0
-                || rustix::mm::madvise(heap.add(first).cast(), pages, rustix::mm::Advice::LinuxRemove)
+            let are_gone = pages > 0
+                && !keeps_pages
+                && rustix::mm::madvise(heap.add(first).cast(), pages, rustix::mm::Advice::LinuxRemove)
                     .is_ok();
-            if pages == 0 || !are_gone {
+            if !are_gone {
                 return std::ptr::write_bytes(heap.add(start), 0, bytes);
             }
             std::ptr::write_bytes(heap.add(start), 0, first - start);

@@ -269,7 +269,7 @@ impl Endpoint {
         }
     }
 
-    /// Posts a buffer for messages.
+    /// Posts a buffer for messages. `false` if the provider has no room for it now.
     ///
     /// # Safety
     /// The buffer is valid for writes of `bytes` bytes, and belongs to libfabric, until the queue has given
@@ -279,7 +279,7 @@ impl Endpoint {
         (buffer, bytes): (*mut u8, usize),
         descriptor: *mut c_void,
         slot: NonNull<Slot>,
-    ) -> FabricResult<()> {
+    ) -> FabricResult<bool> {
         let iov = iovec { iov_base: buffer.cast(), iov_len: bytes };
         let message = fi_msg {
             msg_iov: &iov,
@@ -292,7 +292,8 @@ impl Endpoint {
         // SAFETY: the endpoint is enabled. The caller guarantees the buffer, and the slot provides the
         // context.
         match unsafe { fi_recvmsg(self.ep.as_ptr(), &message, FI_MULTI_RECV) } {
-            0 => Ok(()),
+            0 => Ok(true),
+            code if code == -(FI_EAGAIN as isize) => Ok(false),
             code => Err(self.refusal("posting a buffer for messages", self.domain.me, code)),
         }
     }

@@ -96,7 +96,11 @@ impl Inbox {
         let (_, buffer) = found.expect("only the slots of buffers are posted");
         // SAFETY: the buffer lives as long as the inbox, which is dropped after the endpoint; libfabric has
         // released it, or never had it.
-        unsafe { endpoint.post((buffer.as_ptr(), RECEIVE_BYTES), self.arena.descriptor(), slot) }
+        if !unsafe { endpoint.post((buffer.as_ptr(), RECEIVE_BYTES), self.arena.descriptor(), slot)? } {
+            // It is posted again when the queue is empty the next time.
+            self.in_doubt.borrow_mut().push(slot);
+        }
+        Ok(())
     }
 
     /// Finds out whether libfabric owns a buffer, by cancelling it.

@@ -679,9 +679,13 @@ impl Provider for Ofi {
 
     fn wait_descriptor(&self) -> Option<WaitDescriptor> {
         let descriptor = self.endpoint.wait_descriptor()?.try_clone_to_owned().ok()?;
+        Some(WaitDescriptor { descriptor, is_urgent: self.is_urgent() })
+    }
+
+    /// A provider that makes progress in calls may have no wait descriptor.
+    fn is_urgent(&self) -> bool {
         let offer = &self.endpoint.domain.offer;
-        let is_urgent = [offer.data_progress, offer.control_progress] != [FI_PROGRESS_AUTO; 2];
-        Some(WaitDescriptor { descriptor, is_urgent })
+        [offer.data_progress, offer.control_progress] != [FI_PROGRESS_AUTO; 2]
     }
 
     fn keeps_messages_behind_puts(&self) -> bool {

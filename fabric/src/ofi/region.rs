@@ -184,8 +184,13 @@ impl Register for Anywhere {
     type Region = Region;
     type Error = OfiError;
 
+    /// Memory that the program may only read is registered as a source of puts alone: a provider that pins
+    /// pages for writing is refused them by the system.
     fn register(&self, range: Range<usize>) -> Result<Region, OfiError> {
-        Region::own(&self.0, range.start, range.len())
+        let (start, bytes) = (range.start, range.len());
+        Region::own(&self.0, start, bytes).or_else(|error| {
+            Region::open(&self.0, start, bytes, (FI_WRITE, self.0.next_key())).map_err(|_| error)
+        })
     }
 }
 

@@ -92,8 +92,12 @@ impl<R: Register> Registrations<R> {
         self.close(gone);
         match found {
             Some(region) if unmapping.still_watches(&range) => return Ok(region),
-            // Another thread is unmapping this range, and its event has not been read.
-            Some(_) => self.kept().mark(std::slice::from_ref(&range)),
+            // Another thread is unmapping this range, and its event has not been read; or the watch has a
+            // hole. What is closed is not watched any more, so that it is closed before the watch begins anew.
+            Some(_) => {
+                let stale = self.kept().remove_touched(&range);
+                self.close(stale);
+            }
             None => {}
         }
         let is_watched = unmapping.add(&range);
@@ -139,8 +143,9 @@ impl<T> Kept<T> {
     fn find(&mut self, range: &Range<usize>) -> (Option<Arc<T>>, Gone<T>) {
         let gone = self.remove_stale();
         self.clock += 1;
-        let (nearest, clock) = (self.regions.range_mut(..=range.start).next_back(), self.clock);
-        let found = nearest.filter(|(_, entry)| entry.end >= range.end).map(|(_, entry)| {
+        let clock = self.clock;
+        let mut before = self.regions.range_mut(..=range.start).rev();
+        let found = before.find(|(_, entry)| entry.end >= range.end).map(|(_, entry)| {
             entry.lent_at = clock;
             Arc::clone(&entry.region)
         });
@@ -196,6 +201,12 @@ impl<T> Kept<T> {
             entry.is_stale |= is_gone;
             self.has_stale |= is_gone;
         }
+    }
+
+    /// Removes the registrations that have pages in a range.
+    fn remove_touched(&mut self, range: &Range<usize>) -> Gone<T> {
+        self.mark(std::slice::from_ref(range));
+        self.remove_stale()
     }
 
     fn remove_stale(&mut self) -> Gone<T> {
@@ -277,6 +288,33 @@ mod tests {
         let beyond = Mapping::new(None, PAGES);
         drop(cache.lend(beyond.0 + 1, PAGES - 1).unwrap());
         assert_eq!(counts(&cache), [2, 2]);
+    }
+
+    #[test]
+    fn a_registration_is_found_behind_one_of_a_part() {
+        let (cache, memory) = (Registrations::new(Counting::default()), Mapping::new(None, PAGES));
+        drop(cache.lend(memory.0 + 4 * PAGE_BYTES, PAGE_BYTES).unwrap());
+        drop(cache.lend(memory.0, PAGES).unwrap());
+        drop(cache.lend(memory.0 + 8 * PAGE_BYTES, PAGE_BYTES).unwrap());
+        assert_eq!(counts(&cache)[0], 2);
+    }
+
+    /// The watch over the larger range has a hole where the smaller one was closed.
+    #[test]
+    fn a_range_that_is_not_watched_whole_is_registered_anew() {
+        let cache = Registrations::new(Counting::default());
+        let (memory, others) = (Mapping::new(None, PAGES), Mapping::new(None, 2 * KEPT_MAX * PAGE_BYTES));
+        drop(cache.lend(memory.0 + 4 * PAGE_BYTES, PAGE_BYTES).unwrap());
+        for i in 1..KEPT_MAX {
+            drop(cache.lend(others.0 + 2 * i * PAGE_BYTES, 1).unwrap());
+        }
+        let before = counts(&cache)[0];
+        // The oldest, a part of it, has to go.
+        drop(cache.lend(memory.0, PAGES).unwrap());
+        drop(cache.lend(memory.0, PAGES).unwrap());
+        assert_eq!(counts(&cache)[0], before + 2, "it was registered, and then registered and watched anew");
+        drop(cache.lend(memory.0, PAGES).unwrap());
+        assert_eq!(counts(&cache)[0], before + 2);
     }
 
     #[test]
