@@ -316,7 +316,7 @@ settings! {
         help "number of polls before a waiting PE yields its core; auto: by PEs and cores";
     yields: Option<u32> = parse::auto_count, "PELAGO_YIELDS", "auto", User,
         accepts "auto, or a count from 0 to 4294967295",
-        help "number of yields before a waiting PE sleeps; auto: by PEs and cores";
+        help "on a node: number of yields before a waiting PE sleeps; auto: by PEs and cores";
     wait_limit: Option<Duration> = parse::limit, "PELAGO_WAIT_LIMIT", "none", User,
         accepts "none, or seconds above 0 and up to 1000000, such as 300",
         help "how long a PE waits for others before it fails and says what it waits for";
@@ -325,10 +325,10 @@ settings! {
         help "how long a PE waits before a stall report; the job ends if no PE can continue";
     peer_timeout: Option<Duration> = parse::limit, "PELAGO_PEER_TIMEOUT", "30", User,
         accepts "none, or seconds above 0 and up to 1000000, such as 30",
-        help "how long the host of another PE may be silent before the job ends; checked by waiting PEs";
+        help "how long the host of another PE may be silent before the job ends; needs the service thread";
     service: bool = parse::switch, "PELAGO_SERVICE_THREAD", "on", User,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
-        help "over libfabric: a progress thread serves other PEs while this one computes";
+        help "between nodes: a progress thread serves other PEs while this one computes";
     sim_seed: Option<u64> = parse::seed, "PELAGO_SIM_SEED", "none", User,
         accepts "none, or a number from 0 to 18446744073709551615",
         help "seed of the faults of the simulated network between threads; none: no faults";

@@ -33,8 +33,8 @@ pub use hosts::{HostSlots, HostsError, hosts_of_file, hosts_of_list, hosts_of_sl
 pub use job::{Job, Launcher, Notifier};
 pub use jobs::{JobRecord, JobState, JobsError, LeftProcess, PeRow, PeState, jobs};
 pub use locality::{
-    address_space_bytes, cores, cpus, machine_id, memory_available_bytes, memory_total_bytes, node_id,
-    pid_space,
+    address_space_bytes, cores, cpu_quota, cpus, machine_id, memory_available_bytes, memory_total_bytes,
+    node_id, pid_space,
 };
 pub use logging::{LogFilter, start_log};
 pub use pmi::client::PmiError;

@@ -65,6 +65,13 @@ pub fn cores() -> usize {
     cpus().len()
 }
 
+/// The number of processors whose time control groups leave to this process, as in a container that was
+/// started with a share of them; `None` if there is no limit below the processors that it may run on.
+pub fn cpu_quota() -> Option<usize> {
+    let granted = std::thread::available_parallelism().ok()?.get();
+    (granted < cpus().len()).then_some(granted)
+}
+
 /// The memory of this node that is free for use, in bytes; `None` if the system does not say.
 pub fn memory_available_bytes() -> Option<usize> {
     let free = meminfo_bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable")?;

@@ -102,6 +102,19 @@ fn a_pe_that_leaves_while_others_wait_is_named() {
     assert!(pe.is_some_and(|pe| pe < 2) && text.contains("PE 2 has left the job"), "{text}");
 }
 
+/// The others agree on a call over the network, which needs all members.
+#[test]
+fn a_pe_that_leaves_while_others_split_a_team_is_named() {
+    const NET: [(&str, &str); 2] = [("PELAGO_ROUTE", "net"), ("PELAGO_FABRIC", "tcp")];
+    let report = pelago::try_processes!(3, NET, |world| {
+        if world.my_pe() != 2 {
+            let _ = world.team().split_by(Some(0), 0);
+        }
+    });
+    let (pe, _, text) = first_failure(&report);
+    assert!(pe.is_some_and(|pe| pe < 2) && text.contains("PE 2 has left the job"), "{text}");
+}
+
 /// A thread that blocks standard output does not keep a PE from ending the job. One PE without a launcher,
 /// which would kill it, in a copy of this test program.
 #[test]

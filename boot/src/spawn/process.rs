@@ -119,6 +119,7 @@ impl Starter {
         command.envs(ready.env.iter().map(|(key, value)| (key, value)));
         let (size, fd) = (self.size.to_string(), theirs.as_raw_fd().to_string());
         command.env("PMI_FD", fd).env("PMI_RANK", process.to_string()).env("PMI_SIZE", size);
+        command.env("PMI_APPNUM", program.to_string());
         let (local, locals) = (process - self.here.start, self.here.len());
         command.env("MPI_LOCALRANKID", local.to_string()).env("MPI_LOCALNRANKS", locals.to_string());
         let pipes = match &self.output {

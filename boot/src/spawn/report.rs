@@ -235,6 +235,10 @@ fn limit_of(signal: i32) -> &'static str {
         libc::SIGXFSZ => {
             ": a file, or the memory of the job, would have grown beyond RLIMIT_FSIZE; raise ulimit -f"
         }
+        libc::SIGBUS => {
+            ": perhaps the system had no page left for the shared memory of the job; make room, or lower \
+             PELAGO_HEAP_SIZE and PELAGO_POOL_SIZE"
+        }
         libc::SIGXCPU => ": it used more processor time than RLIMIT_CPU allows; raise ulimit -t",
         _ => "",
     }

@@ -168,7 +168,7 @@ impl Exchange<'_> {
         let awaited = Awaited::Collective { operation: "exchange", pe: None };
         let needed = stall::Needed::begin();
         let mut looks = 0u32;
-        world.wait(awaited, || {
+        let ready = || {
             needed.note(progress.awaits());
             looks = looks.wrapping_add(1);
             if looks.is_multiple_of(LOOKS_PER_KIND_CHECK)
@@ -177,7 +177,8 @@ impl Exchange<'_> {
                 team.fail_met(world, said, rank);
             }
             progress.is_done()
-        });
+        };
+        world.wait_for_members(awaited, ready, || progress.awaits());
         target
     }
 }

@@ -168,6 +168,10 @@ impl Messaging {
     #[inline(never)]
     #[track_caller]
     pub fn refuse(&self, from: Pe, why: &str) -> ! {
+        // A PE that has failed sends one without a meaning, to those that poll.
+        if !self.is_launched() && self.has_failed().is_some() {
+            self.give_up("active messages after the job has failed");
+        }
         let me = self.my_pe();
         self.fail(&format!(
             "PE {me}: an active message of PE {from} {why}. Do all members run the same program, and is \

@@ -7,7 +7,7 @@
 use super::ProgressState;
 use super::purpose::Purpose;
 use crate::Pe;
-use crate::base::locked::locked;
+use crate::base::locked::{locked, try_locked};
 use crate::endpoint::completion_counter::CompletionCounter;
 use crate::endpoint::{Endpoint, RemoteAddress};
 use crate::memory::route::Executor;
@@ -89,9 +89,11 @@ impl ProgressState {
         self.outbox.push(Deferred::Message { pe, header, payload });
     }
 
-    /// Whether no message waits for space any more.
+    /// Whether no message waits for space any more. A thread that starts entries has taken them out, and may
+    /// put some back.
     pub fn has_sent_all(&self) -> bool {
-        self.outbox.is_empty()
+        let outbox = &self.outbox;
+        outbox.is_empty() && try_locked(&outbox.flushing).is_some() && outbox.is_empty()
     }
 
     /// Starts all entries of the outbox that can be started now.

@@ -42,8 +42,9 @@ struct Question {
 }
 
 impl Watch {
-    pub fn new(limit: Option<Duration>, before_asking: Duration) -> Watch {
-        let inner = Inner { question: None, next_at: Instant::now(), turn: 0 };
+    /// PEs begin with the PE behind them, so that all together check many in each turn.
+    pub fn new(me: Pe, limit: Option<Duration>, before_asking: Duration) -> Watch {
+        let inner = Inner { question: None, next_at: Instant::now(), turn: me };
         Watch { limit, before_asking, inner: Mutex::new(inner), answer: Box::default() }
     }
 

@@ -65,7 +65,10 @@ impl Engine {
             message_barrier: MessageBarrier::default(),
             departures: Departures::default(),
             // In other cases a PE may not reply only because of the program.
-            watch: Watch::new(settings.peer_timeout.filter(|_| replies), before_asking(settings.test_sleeps)),
+            watch: {
+                let limit = settings.peer_timeout.filter(|_| replies);
+                Watch::new(job.me, limit, before_asking(settings.test_sleeps))
+            },
             stall: Stall::new(!is_simulated, settings),
             affinity: Affinity::default(),
             service: Service::default(),

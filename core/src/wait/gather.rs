@@ -34,24 +34,27 @@ enum Reading {
 }
 
 impl Engine {
-    /// Continues the collection of all records, as far as possible without a wait.
+    /// Continues the collection of all records, as far as possible without a wait. Returns whether a record is
+    /// on its way.
     #[track_caller]
-    pub(super) fn look_at_all(&self, long: &Long<'_>, now: Instant) {
-        let Some(mut looker) = self.stall.looker() else { return };
+    pub(super) fn look_at_all(&self, long: &Long<'_>, now: Instant) -> bool {
+        let Some(mut looker) = self.stall.looker() else { return false };
         let looker = &mut *looker;
+        self.take_late_answer(looker);
         if looker.seen.is_empty() && (now < looker.next_at || !long.is_due(now)) {
-            return;
+            return false;
         }
         let interval = self.stall.interval(now - long.since());
         while looker.seen.len() < self.n_pes() {
             let pe = looker.seen.len();
             let record = match self.read_record(looker, pe, (long, now)) {
                 Reading::Done(record) => record,
-                Reading::UnderWay => return,
+                Reading::UnderWay => return true,
             };
             if pe < self.my_pe() && is_looked_after(looker, pe, record.as_ref()) {
                 looker.previous = None;
-                return looker.rest(now + interval);
+                looker.rest(now + interval);
+                return false;
             }
             looker.seen.push(Seen { record, process: None });
         }
@@ -69,6 +72,17 @@ impl Engine {
         // A collection that came too early is compared with the next but one.
         if verdict != Verdict::Unclear || looker.unclear % LOOKS_PER_COMPARISON == 1 {
             looker.previous = Some(look);
+        }
+        false
+    }
+
+    /// Takes note of the answer to a question that no collection waits for any more.
+    fn take_late_answer(&self, looker: &mut Looker) {
+        let next = looker.seen.len();
+        let is_late = |question: &mut Question| question.pe != next && question.counter.is_done();
+        if let Some(question) = looker.question.take_if(is_late) {
+            self.completions.release(question.counter);
+            self.stall.is_asking(false);
         }
     }
 

@@ -11,6 +11,9 @@ use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+/// The time between two looks while a record is on its way.
+const BETWEEN_RECORDS: Duration = Duration::from_millis(1);
+
 /// A wait, from the time when it neither spins nor yields any more.
 pub struct Long<'w> {
     engine: &'w Engine,
@@ -84,7 +87,10 @@ impl<'w> Long<'w> {
         if self.engine.is_asked_for_waits() {
             self.engine.tell_waits();
         }
-        self.engine.look_at_all(self, now);
+        if self.engine.look_at_all(self, now) {
+            // The records come one at a time.
+            self.next_at = now + BETWEEN_RECORDS;
+        }
     }
 
     /// The event without which the wait cannot end. For a collective operation it is known while its calls

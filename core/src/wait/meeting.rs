@@ -3,17 +3,21 @@
 use super::engine::Engine;
 use crate::base::awaited::Awaited;
 use crate::base::error::{ErrorKind, Result};
-use pelago_boot::cpus;
+use pelago_boot::{cpu_quota, cpus};
 use pelago_fabric::sync::Ordering;
 
 impl Engine {
-    /// Waits for the other PEs of this node, and returns the number of cores on which they may run together.
+    /// Waits for the other PEs of this node, and returns the number of cores on which they may run together:
+    /// no more than a container's share of processor time fills.
     pub fn meet_and_count_cores(&self) -> usize {
         let header = self.memory.header();
         for cpu in cpus() {
             if let Some(word) = header.cpus.get(cpu / 64) {
                 word.fetch_or(1 << (cpu % 64), Ordering::Relaxed);
             }
+        }
+        if let Some(quota) = cpu_quota() {
+            header.quota.fetch_max(u32::MAX - quota as u32, Ordering::Relaxed);
         }
         if !self.routes.are_all_mapped() {
             header.over_net.fetch_add(1, Ordering::Relaxed);
@@ -27,7 +31,8 @@ impl Engine {
         let n_here = self.memory.blocks().len();
         self.wait(Awaited::Join, || header.joined.load(Ordering::Acquire) as usize >= n_here);
         let cores: u32 = header.cpus.iter().map(|word| word.load(Ordering::Relaxed).count_ones()).sum();
-        (cores as usize).max(1)
+        let quota = u32::MAX - header.quota.load(Ordering::Relaxed);
+        (cores.min(quota) as usize).max(1)
     }
 
     /// Checks that all PEs of this node use the same route, because they could not synchronize otherwise.

@@ -6,6 +6,7 @@ use super::business_card::{self, BusinessCard, Interface};
 use super::cipher::CAN_ENCRYPT;
 use super::completion_queue::CompletionQueue;
 use super::congestion::Congestion;
+use super::descriptors;
 use super::frame::{Header, Kind};
 use super::local_pe::LocalPe;
 use super::peer::{Link, Peer};
@@ -234,6 +235,7 @@ impl Domain {
         if choice.is_local && choice.interface.is_none() {
             addresses = vec![business_card::LOOPBACK];
         }
+        descriptors::make_room(n_pes.div_ceil(each));
         let congestion = Congestion::of(choice.congestion.as_deref());
         let control = congestion.describe();
         log::debug!(target: "fabric", "tcp listens at {addresses:?}, congestion control: {control}");

@@ -33,6 +33,7 @@ mod cipher;
 mod completion_queue;
 mod congestion;
 mod connect;
+mod descriptors;
 mod domain;
 mod frame;
 mod handshake;

@@ -145,6 +145,8 @@ struct Peer {
     acknowledged: u64,
     /// The first signal from it whose acknowledgement is news.
     news_from: u64,
+    /// The word by which it has acknowledged signals, as it was at the last look.
+    heard: u64,
     /// The slots at it that are reserved or not acknowledged, as bits.
     occupied: u8,
     /// The turn of each slot at it, as bits.
@@ -516,9 +518,12 @@ impl Peer {
     /// Reads what the other PE has acknowledged: by its word, and by signals that this PE does not take yet.
     fn hear_all<S: ReceivedSlots>(&mut self, peer: usize, own: &S) {
         let word = own.acknowledgement(peer);
-        let more = (word as u32).wrapping_sub(self.acknowledged as u32);
-        if more as i32 > 0 {
-            self.free(u64::from(more));
+        // Signals may have acknowledged more than the word, by any number. Only a word that has changed is news,
+        // and of that no more than what is open.
+        let has_changed = std::mem::replace(&mut self.heard, word) != word;
+        let more = u64::from((word as u32).wrapping_sub(self.acknowledged as u32));
+        if has_changed && more > 0 && more <= self.sealed - self.acknowledged {
+            self.free(more);
             let sealed = ((word >> 32) as u32).wrapping_sub(self.news_from as u32);
             self.news_from += (sealed as i32).max(0) as u64;
         }
@@ -558,4 +563,41 @@ fn order_of_new(word: u64, slot: usize, seen: u8, taken: u64) -> Option<u64> {
 fn number_of(word: u64, latest: u64) -> u64 {
     let difference = (word >> NUMBER_SHIFT).wrapping_sub(latest) << (u64::BITS - NUMBER_BITS);
     latest.wrapping_add_signed(difference as i64 >> (u64::BITS - NUMBER_BITS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Slots in which nothing came, and a word of acknowledgements.
+    struct Quiet(u64);
+
+    impl ReceivedSlots for Quiet {
+        fn word(&self, _: usize) -> u64 {
+            0
+        }
+
+        fn acknowledgement(&self, _: usize) -> u64 {
+            self.0
+        }
+
+        fn datum(&self, _: usize) -> u64 {
+            0
+        }
+
+        fn mailbox(&self, _: usize, _: &mut [u8]) {}
+    }
+
+    /// Signals acknowledge each other, so that the word is as it was at first when their number is large.
+    #[test]
+    fn an_old_word_is_no_news_after_any_number_of_signals() {
+        for count in [5, 1 << 31, (1 << 31) + 100, (1 << 32) - 2, (1 << 32) - 1, 1 << 32, (1 << 40) + 7] {
+            let mut peer = Peer { sealed: count + 2, acknowledged: count, news_from: 9, ..Peer::default() };
+            peer.hear_all(0, &Quiet(0));
+            assert_eq!((peer.acknowledged, peer.news_from), (count, 9), "{count} signals");
+            // The word acknowledges both that are open.
+            peer.hear_all(0, &Quiet(u64::from((count + 2) as u32) | 12 << 32));
+            assert_eq!((peer.acknowledged, peer.news_from), (count + 2, 12), "{count} signals");
+        }
+    }
 }
