@@ -87,14 +87,28 @@ impl Choice {
 }
 
 impl Preferences {
+    /// A number that differs, most likely, if preferences do: members with others would choose algorithms
+    /// that do not fit together.
+    pub fn fingerprint(&self) -> u64 {
+        let Preferences { forced, is_deterministic, graph, rules } = self;
+        let forced = forced.iter().map(|(operation, algorithm)| format!("{operation} {} ", algorithm.name));
+        let text = format!("{is_deterministic} {graph:?} {}{}", forced.collect::<String>(), rules.text());
+        // FNV-1a.
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+    }
+
     /// Whether a blocking operation of a team that spans nodes is done in two levels, directly within nodes,
     /// and not by a schedule of all members. This is the case unless another algorithm is set or was
     /// measured to be better.
     pub fn wants_levels(&self, shape: &Shape) -> bool {
         let is_hierarchical = |algorithm: &Algorithm| algorithm.name == HIERARCHICAL;
-        match (self.forced.get(&shape.operation), self.rules.find(shape)) {
+        // An algorithm that cannot do the call decides nothing.
+        let serves = |algorithm: &&'static Algorithm| (algorithm.restriction)(shape).is_none();
+        let forced = self.forced.get(&shape.operation).copied().filter(serves);
+        match (forced, self.rules.find(shape).map(|rule| rule.algorithm).filter(serves)) {
             (Some(algorithm), _) => is_hierarchical(algorithm),
-            (None, Some(rule)) => self.graph.is_none() && is_hierarchical(rule.algorithm),
+            (None, Some(algorithm)) => self.graph.is_none() && is_hierarchical(algorithm),
             (None, None) => self.graph.is_none(),
         }
     }

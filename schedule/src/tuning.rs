@@ -67,6 +67,13 @@ pub struct Defect {
 }
 
 impl Rules {
+    /// The text of a file with these rules.
+    pub fn text(&self) -> String {
+        let nodes = if self.is_for_one_node { "one" } else { "any" };
+        let rules = self.rules.values().flatten().map(Rule::text);
+        format!("nodes = {nodes:?}\n{}", rules.collect::<String>())
+    }
+
     /// The rules in a text.
     ///
     /// # Errors

@@ -14,6 +14,8 @@ pub const DROPPED_WORDS: usize = AGREEMENT_WORDS - CALL_WORDS;
 
 /// The first bit of the object's kind in the first word of a call.
 const KIND_SHIFT: u32 = 8;
+/// The bits of the form of barriers in a word that also holds a fingerprint.
+const BARRIER_BITS: u32 = 8;
 /// Stands for the number of elements of a block if all elements lie on one PE. No block has this length.
 pub const NO_BLOCKS: usize = usize::MAX;
 
@@ -34,6 +36,8 @@ pub enum Call {
     Join {
         barrier: usize,
         reach: usize,
+        /// The fingerprint of the preferences by which algorithms are chosen, without its upper bits.
+        preferences: u64,
     },
     /// Allocates memory for an object of this kind.
     Alloc {
@@ -87,7 +91,9 @@ impl Call {
     pub fn words(self) -> [u64; 3] {
         let of = |code: u64, kind: ObjectKind| code | kind.code() << KIND_SHIFT;
         match self {
-            Call::Join { barrier, reach } => [1, barrier as u64, reach as u64],
+            Call::Join { barrier, reach, preferences } => {
+                [1, barrier as u64 | preferences << BARRIER_BITS, reach as u64]
+            }
             Call::Alloc { kind, bytes, align_bytes } => [of(2, kind), bytes as u64, align_bytes as u64],
             Call::AllocZeroed { kind, bytes, align_bytes } => [of(3, kind), bytes as u64, align_bytes as u64],
             Call::Resize { offset_bytes, bytes } => [4, offset_bytes as u64, bytes as u64],
@@ -105,7 +111,11 @@ impl Call {
         let (code, kind) = (first & ((1 << KIND_SHIFT) - 1), ObjectKind::from_code(first >> KIND_SHIFT)?);
         let (second, a, b) = (b, a as usize, b as usize);
         let call = match code {
-            1 => Call::Join { barrier: a, reach: b },
+            1 => Call::Join {
+                barrier: a & ((1 << BARRIER_BITS) - 1),
+                reach: b,
+                preferences: a as u64 >> BARRIER_BITS,
+            },
             2 => Call::Alloc { kind, bytes: a, align_bytes: b },
             3 => Call::AllocZeroed { kind, bytes: a, align_bytes: b },
             4 => Call::Resize { offset_bytes: a, bytes: b },
@@ -129,9 +139,11 @@ impl fmt::Display for Call {
             write!(f, "{call}(array at heap offset {offset_bytes})")
         };
         match *self {
-            Call::Join { barrier, reach } => write!(
+            Call::Join { barrier, reach, preferences } => write!(
                 f,
-                "init(PELAGO_BARRIER's choice number {barrier}, PELAGO_ROUTE's choice number {reach})"
+                "init(PELAGO_BARRIER's choice number {barrier}, PELAGO_ROUTE's choice number {reach}, and the \
+                 checksum {preferences:x} of PELAGO_COLL, of the rules in the file of PELAGO_COLL_TUNING, of \
+                 PELAGO_DETERMINISTIC and of PELAGO_SYNC_MEMORY)"
             ),
             Call::Alloc { kind, bytes, align_bytes } => {
                 write!(f, "{}({bytes} bytes, aligned to {align_bytes})", kind.call("alloc"))

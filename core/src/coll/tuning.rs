@@ -1,8 +1,8 @@
 //! The tuning file of a job: where it is, and that it can be read. Its format:
 //! [`pelago_schedule::tuning`].
 //!
-//! Invariant: every PE reads the file for itself, when it joins the job: one path must lead all of them to
-//! equal texts, and the file must not change while the job starts.
+//! Invariant: every PE reads the file for itself, when it joins the job. All must find the same rules, which
+//! they compare when they have joined.
 
 use pelago_boot::SettingError;
 
