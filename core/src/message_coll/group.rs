@@ -21,6 +21,48 @@ const KEPT: u32 = 1 << (u32::BITS - SLOT_BITS - 1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationNumber(pub(super) u32);
 
+/// The operations with each number.
+type Turns = [Uses; KEPT as usize];
+
+/// How many operations have had a number, and how many of them are over.
+#[derive(Default)]
+struct Uses {
+    started: AtomicU32,
+    over: AtomicU32,
+}
+
+/// The turn of an operation among those that have its number, one after the other. It begins when those before
+/// it are over here: messages of both would have the same tags.
+pub(super) struct Turn {
+    turns: Arc<Turns>,
+    /// The number in the tags of its messages.
+    pub(super) number: u32,
+    index: u32,
+    before: u32,
+}
+
+impl Turn {
+    fn new(turns: &OnceLock<Arc<Turns>>, number: u32, index: u32) -> Turn {
+        let turns = turns.get_or_init(|| Arc::new(std::array::from_fn(|_| Uses::default())));
+        let before = turns[index as usize].started.fetch_add(1, Ordering::Relaxed);
+        Turn { turns: Arc::clone(turns), number, index, before }
+    }
+
+    /// Whether all operations before it are over.
+    #[inline]
+    pub(super) fn has_come(&self) -> bool {
+        // SYNC POINT turn: acquires that the operation before has received all its messages.
+        self.turns[self.index as usize].over.load(Ordering::Acquire) == self.before
+    }
+
+    /// Lets the next operation with this number begin.
+    #[inline]
+    pub(super) fn end(&self) {
+        // SYNC POINT turn: releases what this operation has received.
+        self.turns[self.index as usize].over.store(self.before.wrapping_add(1), Ordering::Release);
+    }
+}
+
 /// Plans that a group keeps. One that was used seldom makes room.
 const PLANS: usize = 16;
 
@@ -33,6 +75,9 @@ pub struct MessageGroup {
     pub nodes: Nodes,
     /// The number of operations started, those of kept numbers apart.
     started: AtomicU32,
+    /// The turns of these operations, and of those with kept numbers.
+    turns: OnceLock<Arc<Turns>>,
+    kept_turns: OnceLock<Arc<Turns>>,
     /// How many numbers were kept for operations that are started again and again.
     kept: AtomicU32,
     /// The team for direct operations, once one was tried.
@@ -54,6 +99,8 @@ impl MessageGroup {
             me,
             nodes,
             started: AtomicU32::new(0),
+            turns: OnceLock::new(),
+            kept_turns: OnceLock::new(),
             kept: AtomicU32::new(0),
             team: OnceLock::new(),
             plans: Mutex::default(),
@@ -67,9 +114,15 @@ impl MessageGroup {
         self.members.len()
     }
 
-    /// The number of the next operation, the same at all members: they start their operations in one order.
-    pub(super) fn next_number(&self) -> u32 {
-        self.started.fetch_add(1, Ordering::Relaxed) % KEPT
+    /// The turn of the next operation, the same at all members: they start their operations in one order.
+    pub(super) fn next_turn(&self) -> Turn {
+        let number = self.started.fetch_add(1, Ordering::Relaxed) % KEPT;
+        Turn::new(&self.turns, number, number)
+    }
+
+    /// The turn of an operation with this number, which starts again.
+    pub(super) fn turn_of(&self, OperationNumber(number): OperationNumber) -> Turn {
+        Turn::new(&self.kept_turns, number, number - KEPT)
     }
 
     /// A number for an operation that is started again and again, in any order with others of this kind. All

@@ -4,7 +4,7 @@
 
 use super::block::Block;
 use super::exchange::Exchange;
-use super::group::MessageGroup;
+use super::group::{MessageGroup, Turn};
 use super::plan::{MessageCall, Plan, Work};
 use super::transfers::{Lists, Transfers};
 use crate::Pe;
@@ -52,6 +52,7 @@ pub(super) struct Workspace {
 /// An operation under way.
 pub(super) struct Operation {
     name: &'static str,
+    turn: Turn,
     transfers: Transfers,
     /// The next work, or the receive of an exchange to wait for.
     at: usize,
@@ -81,7 +82,7 @@ impl Operation {
     /// # Safety
     /// The memory has the bytes of the call, until the operation is over.
     pub(super) unsafe fn of_call(
-        (group, number): (&MessageGroup, u32),
+        (group, turn): (&MessageGroup, Turn),
         call: &MessageCall,
         plan: Arc<Plan>,
         mut memory: Memory,
@@ -99,7 +100,8 @@ impl Operation {
         }
         Operation {
             name: call.operation.name(),
-            transfers: Transfers::new(group.context, number, plan.receives.len(), lists),
+            transfers: Transfers::new(group.context, turn.number, plan.receives.len(), lists),
+            turn,
             at: 0,
             run: Run::Plan(Planned { plan, memory, scratch, _source: copy }),
             next: None,
@@ -109,13 +111,14 @@ impl Operation {
     /// An exchange.
     pub(super) fn of_exchange(
         name: &'static str,
-        (group, number): (&MessageGroup, u32),
+        (group, turn): (&MessageGroup, Turn),
         exchange: Arc<Exchange>,
     ) -> Operation {
         let receives = exchange.receives.len();
         Operation {
             name,
-            transfers: Transfers::new(group.context, number, receives, Lists::default()),
+            transfers: Transfers::new(group.context, turn.number, receives, Lists::default()),
+            turn,
             at: 0,
             run: Run::Exchange { exchange, members: group.members.clone(), has_begun: false },
             next: None,
@@ -148,6 +151,9 @@ impl Operation {
     #[track_caller]
     pub(super) fn advance(&mut self, world: &TwoSided) -> Option<Outcome> {
         loop {
+            if !self.turn.has_come() {
+                return None;
+            }
             let is_over = match &mut self.run {
                 Run::Plan(planned) => planned.advance(self.name, world, &mut self.transfers, &mut self.at),
                 Run::Exchange { exchange, members, has_begun } => {
@@ -166,6 +172,7 @@ impl Operation {
                 return None;
             }
             let outcome = self.transfers.outcome;
+            self.turn.end();
             self.retire();
             let Some(next) = self.next.take() else { return Some(outcome) };
             *self = *next;

@@ -63,15 +63,15 @@ impl Stage {
     /// # Safety
     /// As [`MessageCollectives::start_stages`].
     unsafe fn operation(&self, plan: Option<Arc<Plan>>) -> Operation {
-        let number = self.number.map_or_else(|| self.group.next_number(), |kept| kept.0);
+        let turn = self.number.map_or_else(|| self.group.next_turn(), |kept| self.group.turn_of(kept));
         match (&self.task, plan) {
             (Task::Exchange(name, exchange), _) => {
-                Operation::of_exchange(name, (&self.group, number), Arc::clone(exchange))
+                Operation::of_exchange(name, (&self.group, turn), Arc::clone(exchange))
             }
             (Task::Call(call, memory), plan) => {
                 let plan = plan.expect("a call has a plan");
                 // SAFETY: the caller promises what this function requires.
-                unsafe { Operation::of_call((&self.group, number), call, plan, memory.clone()) }
+                unsafe { Operation::of_call((&self.group, turn), call, plan, memory.clone()) }
             }
         }
     }
@@ -240,7 +240,7 @@ impl MessageCollectives {
         callback::forbid(world, call.operation.name());
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
         let _span = call.record(world, plan.algorithm);
-        let numbered = (group, group.next_number());
+        let numbered = (group, group.next_turn());
         // SAFETY: the caller promises what this function requires.
         let operation = unsafe { Operation::of_call(numbered, call, plan, memory) };
         Some(self.start(world, operation))
@@ -303,7 +303,7 @@ impl MessageCollectives {
         plan: Arc<Plan>,
         memory: &Memory,
     ) -> Outcome {
-        let numbered = (group, group.next_number());
+        let numbered = (group, group.next_turn());
         // SAFETY: the caller promises what this function requires.
         let mut operation = unsafe { Operation::of_call(numbered, call, plan, memory.clone()) };
         for _ in 0..world.spins_before_wait() {
@@ -328,7 +328,7 @@ impl MessageCollectives {
         exchange: Exchange,
     ) -> Outcome {
         callback::forbid(world, name);
-        let numbered = (group, group.next_number());
+        let numbered = (group, group.next_turn());
         Pending::new(Operation::of_exchange(name, numbered, Arc::new(exchange))).wait(world)
     }
 
