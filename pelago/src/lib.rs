@@ -53,6 +53,13 @@ pub mod upc;
 mod vis;
 mod world;
 
+pub mod coll {
+    //! The algorithms of collective operations: their schedules, checker, choice and tuning.
+    pub use pelago_core::coll::{
+        MAILBOX_BYTES, candidates, check, draw, estimate, nodes, online, schedule, select, shape,
+        sync_memory, table, tuning,
+    };
+}
 pub mod event {
     //! Events: conditions that become true once, to be tested, waited for or awaited.
     pub use crate::events::*;
@@ -109,7 +116,6 @@ pub use pelago_core::base::counters::Counters;
 pub use pelago_core::base::element::Element;
 pub use pelago_core::base::error::{Error, ErrorKind, Result};
 pub use pelago_core::base::signal_op::SignalOp;
-pub use pelago_core::coll;
 pub use pelago_core::coll::reduction::{Combiner, IntoCombiner, ReduceOp, Reducible};
 pub use pelago_derive::Element;
 pub use pelago_fabric::{AtomicKind, AtomicOp, Pe, sync};

@@ -2,7 +2,7 @@
 
 use crate::common;
 use pelago::prelude::*;
-use pelago::{Comparison, ErrorKind, SignalOp, Spmd};
+use pelago::{Comparison, ErrorKind, Indexed, SignalOp, Spmd};
 
 everywhere! {
     signal_after_data(3): signal_after_data;
@@ -11,6 +11,39 @@ everywhere! {
     without_quiet(2): without_quiet;
     scopes_complete_signals(3): scopes_complete_signals;
     contexts(2): contexts;
+    ranks_of_spaces(3): ranks_of_spaces_are_other_pes;
+}
+
+/// Data in the world and signals in a space of PEs 2 and 0, whose rank 0 is PE 2: a signal would go to
+/// another PE than the data.
+fn ranks_of_spaces_are_other_pes(world: &World) {
+    let data = world.alloc_zeroed::<u64>(4).unwrap();
+    let pair = world.team().split_strided(2, -2, 2).unwrap();
+    if let Some(pair) = &pair {
+        let space = pair.space(1 << 16).unwrap();
+        let arrived = space.alloc_zeroed::<u64>(1).unwrap();
+        let inside = space.alloc_zeroed::<u64>(1).unwrap();
+        let (op, indices) = (SignalOp::Add(1), [0, 2]);
+        let indexed = Indexed { block: 1, indices: &indices, positions: None };
+        let errors = [
+            data.put_signal(0, 0, &[7], &arrived, 0, op).unwrap_err(),
+            data.put_signal(2, 0, &[7], &arrived, 0, op).unwrap_err(),
+            data.put_indexed_signal(0, &[7, 7], &indexed, &arrived, 0, op).unwrap_err(),
+        ];
+        let [other, nobody, indexed] = errors.map(|error| error.to_string());
+        for text in [&other, &indexed] {
+            assert!(text.contains("rank 0 is PE 0 for the data and PE 2 for the signals"), "{text}");
+        }
+        assert!(nobody.contains("names rank 2, but the team has 2 members"), "{nobody}");
+        // Both in the space, all is well.
+        let next = 1 - pair.my_rank();
+        inside.put_signal(next, 0, &[5], &arrived, 0, op).unwrap();
+        assert_eq!(arrived.local().wait(0, Comparison::Ge, 1), 1);
+        assert_eq!(inside.local().get(0), 5);
+        pair.barrier();
+    }
+    world.barrier();
+    assert_eq!(data.local().to_vec(), [0; 4], "refused puts write nothing");
 }
 
 /// Puts of all lengths to the right neighbour, which reads the data as soon as it sees the signal.

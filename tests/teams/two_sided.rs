@@ -19,6 +19,7 @@ everywhere! {
     flood(3): a_flood_of_unexpected_messages_is_kept_in_order;
     skipping(2): a_receive_finds_the_last_of_many_unexpected_messages;
     late(8): seven_pes_flood_one_that_receives_late;
+    posted(3): a_receive_from_one_pe_leaves_a_bound_for_the_others;
     events(3): sends_and_receives_are_events;
     teams(4): teams_keep_their_messages_apart;
     mistakes(2): mistakes_are_errors;
@@ -216,10 +217,14 @@ fn a_million_messages_flood_one_on_simulated_networks() {
 /// The messages of each of seven PEs that send 10^6.
 const A_SEVENTH: u64 = 142_858;
 
-/// PE 0 keeps no more than its memory for unexpected messages holds (60 MiB for 8 PEs, 16 KiB a message),
-/// receives all of them later, `count` of each other PE, and each PE's in order.
+/// The messages of each PE that another one keeps (60 MiB in all, 16 KiB a message).
+fn kept_max(n: usize) -> usize {
+    (60 << 20) / n / (16 << 10)
+}
+
+/// PE 0 keeps no more than its memory for unexpected messages holds, receives all of them later, `count` of
+/// each other PE, and each PE's in order.
 fn flood_late(world: &World, count: u64) {
-    const KEPT_MAX: usize = (60 << 20) / 8 / (16 << 10);
     let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
     if me != 0 {
         return (0..count).for_each(|number| team.send(0, 0, &[number]).unwrap());
@@ -232,7 +237,7 @@ fn flood_late(world: &World, count: u64) {
         team.send_receive((0, 1, &[7_u64]), (0, 1, &mut word)).unwrap();
         most = most.max(message::unexpected(world));
     }
-    assert!(most <= (n - 1) * KEPT_MAX, "{most} messages are kept");
+    assert!(most <= (n - 1) * kept_max(n), "{most} messages are kept");
     let mut seen = vec![0; n];
     for _ in 0..count * (n as u64 - 1) {
         let source = team.receive(Any, 0, &mut word).unwrap().source;
@@ -240,6 +245,37 @@ fn flood_late(world: &World, count: u64) {
         seen[source] += 1;
     }
     assert_eq!(message::unexpected(world), 0);
+}
+
+/// PE 0 waits for a message of PE 1 while PE 2 floods it.
+fn a_receive_from_one_pe_leaves_a_bound_for_the_others(world: &World) {
+    let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
+    let count = common::rounds(world, 5_000, 60);
+    match me {
+        0 => {
+            let (mut token, mut word) = ([0_u64], [0_u64]);
+            world.scope(|scope| {
+                let receive = scope.receive(&team, 1, 9, &mut token).unwrap();
+                for _ in 0..2_000 {
+                    assert!(!receive.test(), "PE 1 sends only when it is asked");
+                }
+                let kept = message::unexpected(world);
+                assert!(kept <= kept_max(n), "{kept} messages of PE 2 are kept");
+                team.send(1, 0, &[0_u64]).unwrap();
+                receive.wait().unwrap();
+            });
+            assert_eq!(token, [7]);
+            for number in 0..count {
+                team.receive(2, 0, &mut word).unwrap();
+                assert_eq!(word, [number]);
+            }
+        }
+        1 => {
+            team.receive(0, 0, &mut [0_u64]).unwrap();
+            team.send(0, 9, &[7_u64]).unwrap();
+        }
+        _ => (0..count).for_each(|number| team.send(0, 0, &[number]).unwrap()),
+    }
 }
 
 /// Sends and receives are waited for together, and are futures.
@@ -321,7 +357,21 @@ fn mistakes_are_errors(world: &World) {
     assert!(error.contains("send names PE 2, but the job has 2 PEs"), "{error}");
     assert!(text(team.receive(7, 0, &mut room).err()).contains("receive names PE 7"));
     assert!(text(team.probe(2, Any).err()).contains("probe names PE 2"));
-    assert!(text(team.send(1, u32::MAX, &data).err()).contains("which stands for any tag"));
+    for error in [
+        text(team.send(1, u32::MAX, &data).err()),
+        text(team.receive(1, u32::MAX, &mut room).err()),
+        text(team.try_probe(Any, u32::MAX).err()),
+    ] {
+        assert!(error.contains("which stands for any tag"), "{error}");
+    }
+    // A refused send leaves no receive behind, for which this PE would wait.
+    let error = text(team.send_receive((9, 0, &data), (1 - me, 0, &mut room)).err());
+    assert!(error.contains("send_receive names PE 9"), "{error}");
+    let error = text(team.send_receive((1, u32::MAX, &data), (1 - me, 0, &mut room)).err());
+    assert!(error.contains("which stands for any tag"), "{error}");
+    let alone = team.split_by(Some(me as u64), 0).unwrap().unwrap();
+    let error = text(alone.send(1, 0, &data).err());
+    assert!(error.contains("names rank 1, but the team has 1 members, with the ranks 0 to 0"), "{error}");
     let other = 1 - me;
     for bytes in [100, 50_000] {
         let long = vec![5u8; bytes];
@@ -380,6 +430,62 @@ fn small_limits_change_no_outcome() {
             common::over_seeds_with(&spmd, 4, body);
         }
     }
+}
+
+/// A test has seen it, and nobody has asked for the outcome.
+#[test]
+fn a_message_that_is_too_long_is_reported_at_the_end_of_the_scope() {
+    let error = Spmd::new(2)
+        .run(|world| {
+            let (team, mut room) = (world.team(), [0_u8; 2]);
+            match world.my_pe() {
+                0 => team.send(1, 0, &[1_u8; 5]).unwrap(),
+                _ => world.scope(|scope| {
+                    let receive = scope.receive(&team, 0, 0, &mut room).unwrap();
+                    while !receive.test() {}
+                }),
+            }
+        })
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("a message of 5 bytes from PE 0") && error.contains("of 2 bytes"), "{error}");
+}
+
+/// The message that a panicking scope waits for never comes: the job ends, and names the panic.
+#[test]
+fn a_panic_in_a_scope_with_a_receive_ends_the_job() {
+    let error = Spmd::new(2)
+        .run(|world| {
+            let (team, mut room) = (world.team(), [0_u8; 2]);
+            if world.my_pe() == 0 {
+                world.scope(|scope| {
+                    let _receive = scope.receive(&team, 1, 0, &mut room).unwrap();
+                    panic!("the first mistake");
+                });
+            }
+            team.receive(0, 0, &mut [0_u8]).map(drop).unwrap();
+        })
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("the first mistake"), "{error}");
+}
+
+/// A message of a PE that a shrink has removed is no message of the team.
+#[test]
+fn a_message_of_a_former_member_is_named() {
+    let outcome = Spmd::new(3).run(|world| {
+        let team = world.team().split_by(Some(0), 0).unwrap().unwrap();
+        if world.my_pe() == 2 {
+            team.send(0, 5, &[1_u8]).unwrap();
+        }
+        world.barrier();
+        let smaller = team.shrink(2).unwrap().filter(|_| world.my_pe() == 0);
+        let error = smaller.map(|team| team.receive(Any, Any, &mut [0_u8]).unwrap_err().to_string());
+        world.barrier();
+        error
+    });
+    let error = outcome.unwrap()[0].clone().unwrap();
+    assert!(error.contains("of PE 2, which has left the team by a shrink"), "{error}");
 }
 
 #[test]

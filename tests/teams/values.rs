@@ -29,6 +29,8 @@ fn values_of_all_members(world: &World) {
     // A function that is neither commutative nor associative shows the order: that of the ranks.
     let digits = |a: u64, b: u64| 10 * a + b;
     assert_eq!(team.reduce_value(digits, me as u64 + 1).unwrap(), 1234);
+    let before = team.exclusive_scan_value(digits, me as u64 + 1).unwrap();
+    assert_eq!(before, [None, Some(1), Some(12), Some(123)][me]);
     let wrong = team.broadcast_value(n, 0_u64).unwrap_err().to_string();
     assert!(wrong.contains("no rank 4") && wrong.contains("0 to 3"), "{wrong}");
     let undefined = team.reduce_value(ReduceOp::Xor, 0.5).unwrap_err().to_string();
@@ -49,6 +51,12 @@ fn values_of_teams(world: &World) {
 /// The error of every member names both calls, and the next common call succeeds.
 fn calls_that_differ(world: &World) {
     let (team, is_first) = (world.team(), world.my_pe() == 0);
+    let outcome = match is_first {
+        true => team.broadcast_value(0, 1_u64).map(drop),
+        false => team.broadcast_value(0, [1_u64; 4]).map(drop),
+    };
+    let text = outcome.expect_err("a value of 8 bytes agrees with one of 32").to_string();
+    assert!(text.contains("of 8 bytes from rank 0") && text.contains("of 32 bytes from rank 0"), "{text}");
     let outcome = if is_first { team.sum(1_u64) } else { team.max(1_u64) };
     let text = outcome.expect_err("a sum agrees with a maximum").to_string();
     assert!(text.contains("(sum of u64)") && text.contains("(max of u64)"), "{text}");
@@ -56,7 +64,7 @@ fn calls_that_differ(world: &World) {
         if is_first { team.gather_values(1_u64).map(|_| 1) } else { team.broadcast_value(1, 1_u64) };
     let text = outcome.expect_err("a gather agrees with a broadcast").to_string();
     assert!(
-        text.contains("gather_values of 8 bytes") && text.contains("broadcast_value from rank 1"),
+        text.contains("gather_values of 8 bytes") && text.contains("broadcast_value of 8 bytes from rank 1"),
         "{text}"
     );
     let outcome = team.broadcast_value(usize::from(is_first), 1_u64);

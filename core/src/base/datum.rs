@@ -74,6 +74,24 @@ impl Datum for String {
     }
 }
 
+/// A byte that says whether there is a value, and the value.
+impl<T: Datum> Datum for Option<T> {
+    fn encode(&self, bytes: &mut Vec<u8>) {
+        self.is_some().encode(bytes);
+        if let Some(value) = self {
+            value.encode(bytes);
+        }
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Option<T>> {
+        match bytes {
+            [0] => Some(None),
+            [1, value @ ..] => T::decode(value).map(Some),
+            _ => None,
+        }
+    }
+}
+
 macro_rules! tuples {
     ($($($name:ident)+;)+) => {
         $(impl<$($name: Datum),+> Datum for ($($name,)+) {
@@ -134,6 +152,9 @@ mod tests {
         goes_round(&());
         goes_round(&true);
         goes_round(&vec![3u32, 4]);
+        goes_round(&Some(5u64));
+        goes_round(&None::<String>);
+        goes_round(&(Some(Some(1u8)), Some(None::<u8>)));
         goes_round(&Vec::<u64>::new());
         goes_round(&"häuser".to_owned());
         goes_round(&(1u8, "two".to_owned()));
@@ -146,6 +167,9 @@ mod tests {
         assert!(<()>::decode(&[0]).is_none());
         assert!(bool::decode(&[2]).is_none() && bool::decode(&[]).is_none());
         assert!(Vec::<u32>::decode(&[0; 6]).is_none());
+        for wrong in [&[][..], &[0, 0], &[1], &[1, 0, 0], &[2, 0]] {
+            assert!(Option::<u8>::decode(wrong).is_none(), "{wrong:?}");
+        }
         assert!(String::decode(&[0xFF, 0xFE]).is_none());
         let pair = goes_round(&(1u8, 2u32, vec![5u16]));
         for shorter in 0..pair.len() {

@@ -29,6 +29,21 @@ pub enum ErrorKind {
         /// PEs in the job.
         n_pes: usize,
     },
+    /// A rank that a team or space does not have.
+    #[error(
+        "PE {me}: {operation} names rank {rank}, but the team has {n_ranks} members, with the ranks 0 to {}",
+        n_ranks - 1
+    )]
+    RankOutOfRange {
+        /// The calling PE.
+        me: Pe,
+        /// The call.
+        operation: &'static str,
+        /// The rank that the call named.
+        rank: usize,
+        /// The number of members.
+        n_ranks: usize,
+    },
     /// A record of operations that cannot be written.
     #[error("{text}")]
     Record {
@@ -135,6 +150,19 @@ pub enum ErrorKind {
         me: Pe,
         /// The call.
         operation: &'static str,
+    },
+    /// A message of a PE that is no member of the team any more.
+    #[error(
+        "PE {me}: the message with tag {tag} that was found is of PE {source_pe}, which has left the team by a \
+         shrink. Receive all messages before a team is shrunk"
+    )]
+    FormerMember {
+        /// The calling PE.
+        me: Pe,
+        /// The PE that has sent the message.
+        source_pe: Pe,
+        /// Its tag.
+        tag: u32,
     },
     /// A message that is longer than the slice of its receive.
     #[error(

@@ -37,7 +37,7 @@ pub struct Creation {
 
 /// The calls that make teams and spaces, and those of [`Team::exchange_words`]; the code of one is its
 /// place, counted from a number that no other call has.
-const CREATIONS: [&str; 19] = [
+const CREATIONS: [&str; 20] = [
     "split_strided",
     "split_list",
     "split_2d",
@@ -57,16 +57,26 @@ const CREATIONS: [&str; 19] = [
     REDUCE_VALUE,
     GATHER_VALUES,
     BROADCAST_VALUE,
+    SCAN_VALUE,
 ];
 /// The reduction of a distributed array: the fourth word holds the code of the combiner.
 pub const REDUCE: &str = "reduce of a distributed array";
 /// The reduction of a value of each member: the fourth word as for [`REDUCE`].
 pub const REDUCE_VALUE: &str = "reduce_value";
+/// The scan of a value of each member: the fourth word as for [`REDUCE`].
+pub const SCAN_VALUE: &str = "exclusive_scan_value";
 /// The exchange of a value of each member: the fourth word holds its size.
 pub const GATHER_VALUES: &str = "gather_values";
-/// The broadcast of a value: the fourth word holds the root.
+/// The broadcast of a value: the fourth word is a [`broadcast_word`].
 pub const BROADCAST_VALUE: &str = "broadcast_value";
 const FIRST_CREATION: u64 = 1 << 32;
+/// The bits of a root in a word that also holds a size.
+const ROOT_BITS: u32 = 32;
+
+/// The root of a broadcast of a value, and the size of the value, as a word that all members compare.
+pub fn broadcast_word(root: usize, bytes: usize) -> u64 {
+    (bytes as u64) << ROOT_BITS | root as u64
+}
 
 impl Creation {
     pub fn code(&self) -> u64 {
@@ -81,9 +91,11 @@ pub fn describe(record: &AgreementRecord) -> String {
     let creation = code.checked_sub(FIRST_CREATION).and_then(|place| CREATIONS.get(place as usize));
     creation
         .map(|&name| match (name, Combiner::describe(c)) {
-            (REDUCE | REDUCE_VALUE, Some(combiner)) => format!("{name} ({combiner})"),
+            (REDUCE | REDUCE_VALUE | SCAN_VALUE, Some(combiner)) => format!("{name} ({combiner})"),
             (GATHER_VALUES, _) => format!("{name} of {c} bytes"),
-            (BROADCAST_VALUE, _) => format!("{name} from rank {c}"),
+            (BROADCAST_VALUE, _) => {
+                format!("{name} of {} bytes from rank {}", c >> ROOT_BITS, c & ((1 << ROOT_BITS) - 1))
+            }
             _ => name.to_owned(),
         })
         .or_else(|| call::describe([code, a, b, c]))

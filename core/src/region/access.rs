@@ -93,7 +93,10 @@ impl<'a> Access<'a> {
         let (me, n_pes) = (self.world.my_pe(), self.region.len());
         match pe < n_pes {
             true => Ok(()),
-            false => Err(ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into()),
+            false if self.region.is_world() => {
+                Err(ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into())
+            }
+            false => Err(ErrorKind::RankOutOfRange { me, operation, rank: pe, n_ranks: n_pes }.into()),
         }
     }
 

@@ -148,7 +148,8 @@ impl<'w> Allocation<'w> {
             false => start(None),
             true => {
                 let done = CompletionCounter::is_done;
-                self.world.track(("fetch_atomic", rank), done, |counter| start(Some(counter)));
+                let pe = self.region.pe(rank);
+                self.world.track(("fetch_atomic", pe), done, |counter| start(Some(counter)));
             }
         }
         Ok(old[0])

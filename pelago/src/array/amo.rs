@@ -537,6 +537,7 @@ impl<T: AtomicElement> View<'_, T> {
     fn fetch_amo_cold(&self, operation: &'static str, pe: Pe, index: usize, atomic: &Atomic) -> Result<T> {
         let mut old = MaybeUninit::<T>::uninit();
         let (place, mut outcome) = (old.as_mut_ptr(), Ok(()));
+        self.check_pe(operation, pe)?;
         let start = |counter: Option<&CompletionCounter>| {
             // SAFETY: `old` outlives the atomic, which is waited for if it uses the network.
             unsafe { self.amo_tracked(operation, (pe, index), atomic, place, counter) }
@@ -545,7 +546,8 @@ impl<T: AtomicElement> View<'_, T> {
             None => outcome = start(None),
             Some(_) => {
                 let done = CompletionCounter::is_done;
-                self.world().core().track((operation, pe), done, |counter| outcome = start(Some(counter)));
+                let to = (operation, self.region().pe(pe));
+                self.world().core().track(to, done, |counter| outcome = start(Some(counter)));
             }
         }
         // SAFETY: the atomic is complete, and has written the old value.

@@ -15,6 +15,7 @@ use crate::world::World;
 use pelago_core::base::awaited::Awaited;
 use pelago_core::base::element::Element;
 use pelago_core::base::error::Result;
+use pelago_core::base::panic_message::panic_text;
 use pelago_core::base::signal_op::SignalOp;
 use pelago_core::endpoint::completion_counter::CompletionCounter;
 use pelago_fabric::{Atomic, AtomicOp};
@@ -59,6 +60,7 @@ impl Drop for End<'_, '_> {
     fn drop(&mut self) {
         if !self.messages.borrow().is_empty() {
             self.world.finish_in_drop(|world| messages::complete(world, self.messages));
+            self.world.core().settle_messages();
         }
         for counter in self.completions.iter().flat_map(|completions| completions.take()) {
             self.world.complete_in_drop(counter);
@@ -87,7 +89,14 @@ impl World {
         let messages = Messages::default();
         let _end = End { world: self, completions: completions.clone(), messages: &messages };
         let scope = Scope { whole, completions, messages: &messages, environment: PhantomData };
-        work(&scope)
+        catch_unwind(AssertUnwindSafe(|| work(&scope))).unwrap_or_else(|payload| {
+            if !messages.borrow().is_empty() {
+                // The messages that this PE waits for at the end of the scope may never come now.
+                let (me, text) = (self.my_pe(), panic_text(payload.as_ref()));
+                self.core().record_failure(&format!("PE {me}: the work of a scope has panicked: {text}"));
+            }
+            resume_unwind(payload)
+        })
     }
 
     /// Waits for a counter and releases it, in a destructor.

@@ -13,7 +13,7 @@ use crate::array::amo::AtomicElement;
 use crate::array::local::Local;
 use crate::array::view::{View, Way};
 use pelago_core::base::element::Element;
-use pelago_core::base::error::Result;
+use pelago_core::base::error::{ErrorKind, Result};
 use pelago_core::base::signal_op::SignalOp;
 use pelago_core::endpoint::completion_counter::CompletionCounter;
 use pelago_core::memory::segment::Part;
@@ -49,7 +49,7 @@ impl<T: Element> View<'_, T> {
     ///
     /// # Errors
     /// If there is no such PE, if one of the two ranges exceeds its array, or if the arrays belong to
-    /// different worlds; nothing is written then.
+    /// different worlds, or to spaces in which this rank is not the same PE; nothing is written then.
     #[inline]
     pub fn put_signal(
         &self,
@@ -65,7 +65,7 @@ impl<T: Element> View<'_, T> {
             return self.put_signal_cold(pe, index, source, signal);
         };
         let has_ranges = self.has_range(index, source.len()) && signal_index < signals.len();
-        if !has_ranges || !std::ptr::eq(self.world(), signals.world()) {
+        if !has_ranges || !std::ptr::eq(self.region(), signals.region()) {
             return self.put_signal_cold(pe, index, source, signal);
         }
         // SAFETY: both ranges were compared with the lengths of their arrays above.
@@ -88,7 +88,8 @@ impl<T: Element> View<'_, T> {
         match &self.world().core().net {
             None => start(None),
             Some(_) => {
-                let to = ("put_signal", pe);
+                self.check_pe("put_signal", pe)?;
+                let to = ("put_signal", self.region().pe(pe));
                 self.world()
                     .core()
                     .track(to, CompletionCounter::is_sent, |counter| outcome = start(Some(counter)));
@@ -186,9 +187,24 @@ impl<T: Element> View<'_, T> {
         signal: Signal<'_>,
     ) -> Result<()> {
         self.check_pe(operation, pe)?;
-        signal.words.check_world(operation, self.world().core())?;
+        self.check_same_pe(operation, pe, signal)?;
         self.check("the put of put_signal", pe, index, count)?;
         signal.words.check("the signal of put_signal", pe, signal.index, 1)
+    }
+
+    /// Refuses a signal whose array has another PE of this rank, or none. This array has one.
+    pub(crate) fn check_same_pe(&self, operation: &'static str, pe: Pe, signal: Signal<'_>) -> Result<()> {
+        signal.words.check_world(operation, self.world().core())?;
+        signal.words.check_pe(operation, pe)?;
+        let [data, word] = [self.region(), signal.words.region()].map(|region| region.pe(pe));
+        if data == word {
+            return Ok(());
+        }
+        let reason = format!(
+            "rank {pe} is PE {data} for the data and PE {word} for the signals. Allocate both arrays in the \
+             world, or both in one space"
+        );
+        Err(ErrorKind::BadPattern { me: self.world().my_pe(), operation, reason }.into())
     }
 }
 

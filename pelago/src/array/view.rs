@@ -222,8 +222,10 @@ impl<'a, T: Element> View<'a, T> {
     pub(crate) fn rank_of(&self, operation: &'static str, pe: Pe) -> Result<Rank> {
         let rank = self.region().rank_of(pe);
         rank.ok_or_else(|| {
-            let (me, n_pes) = (self.world().my_pe(), self.region().len());
-            ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into()
+            let reason = format!(
+                "the array has no part on PE {pe}. Allocate it in the world, or in a space of that PE"
+            );
+            ErrorKind::BadPattern { me: self.world().my_pe(), operation, reason }.into()
         })
     }
 

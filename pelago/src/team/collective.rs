@@ -49,7 +49,7 @@ use std::sync::Arc;
 /// or there is no memory for it. With `PELAGO_CHECK` on, also if the members do not make the same call.
 ///
 /// [`PELAGO_DETERMINISTIC`]: https://docs.rs/pelago
-pub trait Collective {
+pub trait Collective: Sealed {
     /// The result of a call.
     type Outcome<'a>;
 
@@ -123,7 +123,8 @@ pub trait Collective {
         self.perform(world, call.of(Blocks::Counts(counts.to_vec())))
     }
 
-    /// Copies block j of rank i's source to block i of rank j's target, for all i and j.
+    /// Copies block j of rank i's source to block i of rank j's target, for all i and j. The length of the
+    /// source is a multiple of the number of members.
     #[track_caller]
     fn all_to_all<'a, T: Element>(
         &self,
@@ -132,6 +133,14 @@ pub trait Collective {
     ) -> Result<Self::Outcome<'a>> {
         let ((world, target), source) = (target.into().with_world(), source.into().operand());
         let n = self.team().n_pes();
+        if !source.len.is_multiple_of(n) {
+            let reason = format!(
+                "the source has {} elements, which is not a multiple of the {n} members. Take a slice of it",
+                source.len
+            );
+            let me = self.team().world().my_pe();
+            return Err(ErrorKind::BadCollective { me, operation: "all_to_all", reason }.into());
+        }
         self.perform(world, Call::new(Operation::AllToAll, 0, source.len / n, target, source))
     }
 
@@ -245,6 +254,16 @@ pub trait Collective {
     }
 }
 
+/// A perform with operands of its own would not be checked, so only the types of this crate implement
+/// [`Collective`].
+mod sealed {
+    pub trait Sealed {}
+}
+
+pub(super) use sealed::Sealed;
+
+impl Sealed for Team<'_> {}
+
 impl Collective for Team<'_> {
     type Outcome<'a> = ();
 
@@ -299,6 +318,8 @@ impl Collective for Team<'_> {
         self.core.do_call(self.world.core(), &call.with(combiner))
     }
 }
+
+impl Sealed for World {}
 
 /// The collective operations of all PEs, those of [`World::team`].
 ///

@@ -9,7 +9,7 @@ use crate::world::World;
 use pelago_core::base::element::Element;
 use pelago_core::base::error::{ErrorKind, Result};
 use pelago_core::coll::schedule::Rank;
-use pelago_core::msg::envelope::{Context, Envelope, Tag};
+use pelago_core::msg::envelope::{ANY_TAG, Context, Envelope, Tag};
 use pelago_core::msg::operation::{Address, Matched, Mode, Started};
 use pelago_core::msg::request::{RequestId, Status};
 
@@ -185,6 +185,9 @@ impl<'w> Team<'w> {
         (to, send_tag, data): (Rank, Tag, &[T]),
         (from, tag, into): (impl Into<Source>, impl Into<TagPattern>, &mut [U]),
     ) -> Result<Received> {
+        // A send that is refused must not leave a receive behind, for which the scope would wait.
+        self.address("send_receive", to, send_tag)?;
+        self.check_tag("send_receive", Some(send_tag))?;
         self.world.scope(|scope| {
             let receive = scope.receive(self, from, tag, into)?;
             scope.send(self, to, send_tag, data)?;
@@ -200,7 +203,7 @@ impl<'w> Team<'w> {
     #[track_caller]
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<TagPattern>) -> Result<Received> {
         let pattern = self.pattern("probe", from.into(), tag.into())?;
-        Ok(self.described(self.world.core().probe(&pattern)))
+        self.described(self.world.core().probe(&pattern))
     }
 
     /// As [`probe`](Team::probe), but returns at once: `None` if no such message has come.
@@ -210,7 +213,7 @@ impl<'w> Team<'w> {
     #[track_caller]
     pub fn try_probe(&self, from: impl Into<Source>, tag: impl Into<TagPattern>) -> Result<Option<Received>> {
         let pattern = self.pattern("try_probe", from.into(), tag.into())?;
-        Ok(self.world.core().probe_once(&pattern).map(|status| self.described(status)))
+        self.world.core().probe_once(&pattern).map(|status| self.described(status)).transpose()
     }
 
     /// Waits for a message as [`probe`](Team::probe), and takes it: no other receive can get it any more
@@ -239,7 +242,7 @@ impl<'w> Team<'w> {
         tag: impl Into<TagPattern>,
     ) -> Result<Message<'_, 'w>> {
         let pattern = self.pattern("match_message", from.into(), tag.into())?;
-        Ok(Message { team: self, matched: self.world.core().match_message(&pattern) })
+        self.message(self.world.core().match_message(&pattern))
     }
 
     /// As [`match_message`](Team::match_message), but returns at once: `None` if no such message has come.
@@ -253,8 +256,11 @@ impl<'w> Team<'w> {
         tag: impl Into<TagPattern>,
     ) -> Result<Option<Message<'_, 'w>>> {
         let pattern = self.pattern("try_match_message", from.into(), tag.into())?;
-        let matched = self.world.core().match_once(&pattern);
-        Ok(matched.map(|matched| Message { team: self, matched }))
+        self.world.core().match_once(&pattern).map(|matched| self.message(matched)).transpose()
+    }
+
+    fn message(&self, matched: Matched) -> Result<Message<'_, 'w>> {
+        Ok(Message { team: self, received: self.described(matched.status())?, matched })
     }
 
     #[inline]
@@ -272,6 +278,7 @@ impl<'w> Team<'w> {
         if let Some(from) = from {
             self.check_rank(operation, from)?;
         }
+        self.check_tag(operation, tag)?;
         let source = from.map(|rank| self.core.pe(rank));
         Ok(Envelope::pattern(Context(self.core.context()), source, tag))
     }
@@ -284,14 +291,30 @@ impl<'w> Team<'w> {
         }
     }
 
-    #[cold]
-    fn no_such_rank(&self, operation: &'static str, pe: Rank) -> crate::Error {
-        ErrorKind::PeOutOfRange { me: self.world.my_pe(), operation, pe, n_pes: self.n_pes() }.into()
+    /// Refuses the number that stands for any tag.
+    fn check_tag(&self, operation: &'static str, tag: Option<Tag>) -> Result<()> {
+        match tag {
+            Some(ANY_TAG) => Err(ErrorKind::BadTag { me: self.world.my_pe(), operation }.into()),
+            _ => Ok(()),
+        }
     }
 
-    fn described(&self, Status { source, tag, bytes, .. }: Status) -> Received {
-        let source = self.rank_of(source).expect("only members send messages in the team's context");
-        Received { source, tag, bytes }
+    #[cold]
+    fn no_such_rank(&self, operation: &'static str, pe: Rank) -> crate::Error {
+        let (me, n_pes) = (self.world.my_pe(), self.n_pes());
+        if n_pes == self.world.n_pes() {
+            return ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into();
+        }
+        ErrorKind::RankOutOfRange { me, operation, rank: pe, n_ranks: n_pes }.into()
+    }
+
+    /// The envelope of a message. Only members send messages in the team's context; but a shrunk team has
+    /// that of the team before.
+    fn described(&self, Status { source, tag, bytes, .. }: Status) -> Result<Received> {
+        match self.rank_of(source) {
+            Some(source) => Ok(Received { source, tag, bytes }),
+            None => Err(ErrorKind::FormerMember { me: self.world.my_pe(), source_pe: source, tag }.into()),
+        }
     }
 
     fn received(&self, status: Status, room: usize) -> Result<Received> {
@@ -300,12 +323,13 @@ impl<'w> Team<'w> {
             let me = self.world.my_pe();
             return Err(ErrorKind::MessageTruncated { me, source_pe, tag, bytes, room }.into());
         }
-        Ok(self.described(status))
+        self.described(status)
     }
 }
 
 /// The number of messages that this PE keeps because no receive has asked for them yet: the length of its
-/// unexpected queue. `PELAGO_UNEXPECTED_MEMORY` bounds it, unless a receive is posted.
+/// unexpected queue. `PELAGO_UNEXPECTED_MEMORY` bounds it for each other PE, unless a receive from that PE or
+/// from any source is posted.
 pub fn unexpected(world: &World) -> usize {
     world.core().unexpected_messages()
 }
@@ -315,13 +339,14 @@ pub fn unexpected(world: &World) -> usize {
 #[must_use = "only this value can receive the message"]
 pub struct Message<'t, 'w> {
     team: &'t Team<'w>,
+    received: Received,
     matched: Matched,
 }
 
 impl Message<'_, '_> {
     /// Its source, tag and length.
     pub fn received(&self) -> Received {
-        self.team.described(self.matched.status())
+        self.received
     }
 
     /// Receives it.
@@ -364,9 +389,13 @@ impl<'scope> Handle<'scope> {
     fn test(&self) -> bool {
         match self.entry() {
             Entry::Done(_) | Entry::TooLong(..) => true,
-            Entry::Open(id, _) => {
-                let status = self.world.core().test_message(id);
-                status.map(|status| self.done(status)).is_some()
+            Entry::Open(id, room) => {
+                let Some(status) = self.world.core().test_message(id) else { return false };
+                // Unless a wait returns the error, the end of the scope reports it.
+                let is_too_long = status.bytes > room;
+                let entry = if is_too_long { Entry::TooLong(status, room) } else { Entry::Done(status) };
+                self.messages.borrow_mut()[self.number] = entry;
+                true
             }
         }
     }
@@ -459,7 +488,7 @@ impl ReceiveRequest<'_> {
         self.handle.test()
     }
 
-    /// Waits for the message. `None` if the receive was cancelled.
+    /// Waits for the message.
     ///
     /// # Errors
     /// If the message is longer than the slice, which then has its beginning.

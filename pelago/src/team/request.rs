@@ -2,6 +2,7 @@
 //! again.
 
 use super::Collective;
+use super::collective::Sealed;
 use crate::events::{Event, Outcome, Probe};
 use crate::team::Team;
 use crate::world::World;
@@ -64,6 +65,8 @@ impl<'t> NonBlocking<'t, '_> {
         Ok(Request { world, operation: call.name(), progress, operands: PhantomData })
     }
 }
+
+impl Sealed for NonBlocking<'_, '_> {}
 
 impl<'t> Collective for NonBlocking<'t, '_> {
     type Outcome<'a> = Request<'a>;
@@ -142,6 +145,8 @@ impl Outcome for Request<'_> {
 pub struct PersistentCalls<'t, 'w> {
     pub(super) team: &'t Team<'w>,
 }
+
+impl Sealed for PersistentCalls<'_, '_> {}
 
 impl<'t, 'w> Collective for PersistentCalls<'t, 'w> {
     type Outcome<'a> = Persistent<'a>;

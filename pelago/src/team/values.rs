@@ -8,13 +8,28 @@
 use crate::team::{Collective, Team};
 use pelago_core::base::element::Element;
 use pelago_core::base::error::{ErrorKind, Result};
-use pelago_core::coll::agreement_record::{BROADCAST_VALUE, GATHER_VALUES, REDUCE_VALUE};
-use pelago_core::coll::reduction::{IntoCombiner, ReduceOp, Reducible};
+use pelago_core::coll::agreement_record::{
+    BROADCAST_VALUE, GATHER_VALUES, REDUCE_VALUE, SCAN_VALUE, broadcast_word,
+};
+use pelago_core::coll::reduction::{Combiner, IntoCombiner, ReduceOp, Reducible};
 use pelago_core::coll::schedule::Rank;
 use std::mem::MaybeUninit;
 
 /// The bytes that a member sends to the others in one exchange.
 const WORDS_BYTES: usize = 16;
+
+/// Combines values in their order; `None` if there are none.
+fn combined<T: Element>(combiner: &Combiner, mut values: Vec<T>) -> Option<T> {
+    let (result, others) = values.split_first_mut()?;
+    let result: *mut u8 = std::ptr::from_mut(result).cast();
+    for other in others {
+        // SAFETY: both are elements of the combiner's type, in private memory, and are not the same.
+        unsafe {
+            combiner.combine(result, std::ptr::from_ref(other).cast(), result, size_of::<T>());
+        }
+    }
+    values.first().copied()
+}
 
 impl Team<'_> {
     /// The sum of a value of each member, at every member. Collective on this team; every member waits for
@@ -73,16 +88,30 @@ impl Team<'_> {
     #[track_caller]
     pub fn reduce_value<T: Element>(&self, op: impl IntoCombiner<T>, value: T) -> Result<T> {
         let combiner = self.combiner(op)?;
-        let mut values = self.exchange_values((REDUCE_VALUE, combiner.code()), value)?;
-        let (result, others) = values.split_first_mut().expect("a team has members");
-        let result: *mut u8 = std::ptr::from_mut(result).cast();
-        for other in others {
-            // SAFETY: both are elements of the combiner's type, in private memory, and are not the same.
-            unsafe {
-                combiner.combine(result, std::ptr::from_ref(other).cast(), result, size_of::<T>());
-            }
-        }
-        Ok(values[0])
+        let values = self.exchange_values((REDUCE_VALUE, combiner.code()), value)?;
+        Ok(combined(&combiner, values).expect("a team has members"))
+    }
+
+    /// Combines the values of the ranks below this one, in their order: `None` at rank 0. With sums it is the
+    /// place at which this member's part begins. Collective on this team; every member waits for all others.
+    ///
+    /// ```
+    /// # pelago::spmd(3, |world| -> pelago::Result<()> {
+    /// use pelago::ReduceOp;
+    /// let items = 10 + world.my_pe(); // 10, 11 and 12
+    /// let first = world.team().exclusive_scan_value(ReduceOp::Sum, items)?.unwrap_or(0);
+    /// assert_eq!(first, [0, 10, 21][world.my_pe()]);
+    /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`reduce_value`](Team::reduce_value).
+    #[track_caller]
+    pub fn exclusive_scan_value<T: Element>(&self, op: impl IntoCombiner<T>, value: T) -> Result<Option<T>> {
+        let combiner = self.combiner(op)?;
+        let mut values = self.exchange_values((SCAN_VALUE, combiner.code()), value)?;
+        values.truncate(self.my_rank());
+        Ok(combined(&combiner, values))
     }
 
     /// The values of all members, in the order of ranks, at every member. Collective on this team; every
@@ -111,7 +140,8 @@ impl Team<'_> {
     /// ```
     ///
     /// # Errors
-    /// If there is no such member, or a member names another root or makes another collective call.
+    /// If there is no such member, or a member names another root, gives a value of another size, or makes
+    /// another collective call.
     #[track_caller]
     pub fn broadcast_value<T: Element>(&self, root: Rank, value: T) -> Result<T> {
         if root >= self.n_pes() {
@@ -119,7 +149,8 @@ impl Team<'_> {
             let reason = format!("there is no rank {root}; the ranks of the team are 0 to {last}");
             return Err(ErrorKind::BadCollective { me, operation: BROADCAST_VALUE, reason }.into());
         }
-        Ok(self.exchange_values((BROADCAST_VALUE, root as u64), value)?[root])
+        let common = broadcast_word(root, size_of::<T>());
+        Ok(self.exchange_values((BROADCAST_VALUE, common), value)?[root])
     }
 
     /// Exchanges a value of each member, of a call that all make with the same `common` word.

@@ -47,10 +47,9 @@ impl<T: Element> Strict<'_, T> {
     /// # Errors
     /// If there is no such PE or element.
     pub fn p(&self, pe: Pe, index: usize, value: T) -> Result<()> {
-        let world = self.view.world();
-        world.quiet();
+        self.quiet();
         self.view.p(pe, index, value)?;
-        world.quiet();
+        self.quiet();
         Ok(())
     }
 
@@ -59,10 +58,20 @@ impl<T: Element> Strict<'_, T> {
     /// # Errors
     /// If there is no such PE or element.
     pub fn g(&self, pe: Pe, index: usize) -> Result<T> {
-        self.view.world().quiet();
+        self.quiet();
         let value = self.view.g(pe, index)?;
         // SYNC POINT put-order: keeps later accesses behind this one, and acquires what its writer released.
         fence(Ordering::SeqCst);
         Ok(value)
+    }
+
+    /// Waits for the operations of the world, and for those of the context that the array is seen through.
+    fn quiet(&self) {
+        let world = self.view.world();
+        world.quiet();
+        if world.core().net.is_some() {
+            self.view.net_endpoint().quiet(world.core());
+            world.core().order_stores();
+        }
     }
 }

@@ -231,7 +231,7 @@ impl<T: Element> View<'_, T> {
                 }
             }
         };
-        self.group(operation, pe, counter, CompletionCounter::is_sent, start);
+        self.group(operation, target.pe, counter, CompletionCounter::is_sent, start);
     }
 
     /// # Safety
@@ -246,7 +246,7 @@ impl<T: Element> View<'_, T> {
         counter: Option<&CompletionCounter>,
     ) {
         let plan = self.plan(endpoint, target, runs);
-        self.group(target.operation, pe, counter, CompletionCounter::is_done, |counter| {
+        self.group(target.operation, target.pe, counter, CompletionCounter::is_done, |counter| {
             // SAFETY: the caller guarantees that the runs were checked and stay valid.
             unsafe { self.issue_gets(endpoint, (pe, target), (runs, &plan), counter) };
         });
@@ -366,7 +366,7 @@ impl<T: Element> View<'_, T> {
     ) -> Result<()> {
         self.check_pe(operation, pe)?;
         if let Some(signal) = signal {
-            signal.words.check_world(operation, self.world().core())?;
+            self.check_same_pe(operation, pe, signal)?;
             signal.words.check(operation, pe, signal.index, 1)?;
         }
         self.check(operation, pe, index, 0)

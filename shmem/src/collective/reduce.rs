@@ -18,7 +18,8 @@ use std::ffi::CStr;
 /// size.
 pub(crate) struct Ready(pub(crate) Combiner);
 
-impl<U: Unit> IntoCombiner<U> for Ready {
+// SAFETY: the combiner was chosen for elements of the same size, and C has aligned them for their own type.
+unsafe impl<U: Unit> IntoCombiner<U> for Ready {
     fn into_combiner(self) -> Result<Combiner, String> {
         Ok(self.0)
     }

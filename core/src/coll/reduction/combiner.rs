@@ -282,7 +282,11 @@ impl fmt::Debug for Combiner {
 /// The rule by which elements of a type are combined: a [`ReduceOp`], or an associative function of two
 /// elements. A function computes from its operands alone: if it makes a collective call, or panics, the job
 /// fails.
-pub trait IntoCombiner<T: Element> {
+///
+/// # Safety
+/// The combiner combines elements of this type, or of another type of the same size that any of its bytes
+/// are, wherever they are aligned for.
+pub unsafe trait IntoCombiner<T: Element> {
     /// The combiner.
     ///
     /// # Errors
@@ -290,7 +294,8 @@ pub trait IntoCombiner<T: Element> {
     fn into_combiner(self) -> Result<Combiner, String>;
 }
 
-impl<T: Reducible> IntoCombiner<T> for ReduceOp {
+// SAFETY: the combiner is that of the type.
+unsafe impl<T: Reducible> IntoCombiner<T> for ReduceOp {
     fn into_combiner(self) -> Result<Combiner, String> {
         Combiner::of::<T>(self).ok_or_else(|| {
             let defined = ReduceOp::ALL.into_iter().filter(|&op| T::is_defined(op)).map(ReduceOp::name);
@@ -300,7 +305,8 @@ impl<T: Reducible> IntoCombiner<T> for ReduceOp {
     }
 }
 
-impl<T: Element, F: Fn(T, T) -> T + Send + Sync + 'static> IntoCombiner<T> for F {
+// SAFETY: the function has elements of this type.
+unsafe impl<T: Element, F: Fn(T, T) -> T + Send + Sync + 'static> IntoCombiner<T> for F {
     fn into_combiner(self) -> Result<Combiner, String> {
         Ok(Combiner::user(self))
     }
