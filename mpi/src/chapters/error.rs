@@ -46,6 +46,12 @@ impl Error {
         Error::new(self.code(), self.text())
     }
 
+    /// Another error, which goes to the same handler.
+    pub fn in_place_of(self, code: c_int, text: String) -> Error {
+        let Inner { on, handler, .. } = *self.0;
+        Error(Box::new(Inner { code, text: text.into(), on, handler }))
+    }
+
     /// The same, for the handler of this object rather than that of the call's argument.
     pub fn on(mut self, on: On) -> Error {
         self.0.on = Some(on);

@@ -7,7 +7,7 @@ use crate::abi::*;
 use crate::chapters::errhandler::{Handler, HandlerCell, Takes};
 use crate::chapters::error::{Error, On, Result, ensure};
 use crate::chapters::group::Group;
-use crate::chapters::info::{self, Entries, Hint, Hints};
+use crate::chapters::info::{self, Entries, Hint, Hints, MEMORY_KINDS};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::p2p::Place;
 use crate::chapters::users::{self, User};
@@ -27,15 +27,11 @@ pub struct Session {
 }
 
 /// The hints of sessions.
-static HINTS: [Hint; 2] = [
-    Hint::text("thread_level", Some("MPI_THREAD_MULTIPLE")),
-    Hint { key: "mpi_memory_alloc_kinds", default: Some(MEMORY_KINDS), accepts: |_| false },
-];
-/// The kinds of memory that calls accept.
-const MEMORY_KINDS: &str = "mpi,system";
+static HINTS: [Hint; 2] = [Hint::text("thread_level", Some("MPI_THREAD_MULTIPLE")), MEMORY_KINDS];
 
-const WORLD: &str = "mpi://WORLD";
-const OWN: &str = "mpi://SELF";
+/// The names of process sets, whose case does not matter.
+pub const WORLD: &str = "mpi://WORLD";
+pub const OWN: &str = "mpi://SELF";
 /// The names of the process sets, in the order of their numbers.
 const SETS: [&str; 2] = [WORLD, OWN];
 

@@ -84,6 +84,7 @@ int main(int argc, char **argv) {
     guided(MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", "the moon", 0);
     guided(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_hw_resource_type", "mpi_shared_memory", on_node);
     guided(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://WORLD", size);
+    guided(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://world", size);
     guided(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "mpi://SELF", 1);
     guided(MPI_COMM_TYPE_RESOURCE_GUIDED, "mpi_pset_name", "another", 0);
     OK(MPI_Comm_split_type(MPI_COMM_WORLD, rank ? MPI_UNDEFINED : MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &comm));

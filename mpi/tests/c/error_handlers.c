@@ -59,6 +59,15 @@ int main(int argc, char **argv) {
     GIVES(MPI_ERR_RANK, MPI_Send(&n, 1, MPI_INT, -17, 0, copy));
     EQUAL("calls of the handler", 2, calls);
     HOLDS(last_comm == copy);
+    /* Several requests: the handler of the one that has failed. */
+    int two[2] = {1, 2}, rank;
+    MPI_Request requests[2];
+    MPI_Comm_rank(copy, &rank);
+    WORKS(MPI_Irecv(&n, 1, MPI_INT, rank, 5, copy, &requests[0]));
+    WORKS(MPI_Isend(two, 2, MPI_INT, rank, 5, copy, &requests[1]));
+    calls = 0;
+    GIVES(MPI_ERR_IN_STATUS, MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    HOLDS(calls == 1 && last_comm == copy);
     MPI_Comm_free(&copy);
     calls = 0;
     GIVES(MPI_ERR_ERRHANDLER, MPI_Comm_set_errhandler(MPI_COMM_WORLD, session_handler));

@@ -107,7 +107,7 @@ static void environment(int argc, char **argv, int size) {
 static void of_communicators(void) {
     MPI_Info info, used;
     MPI_Comm comm;
-    char value[8];
+    char value[16];
     int flag;
     WORKS(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
     WORKS(MPI_Info_create(&info));
@@ -123,6 +123,8 @@ static void of_communicators(void) {
     SAME_TEXT("a hint with no valid value", "false", value);
     WORKS(MPI_Info_get(used, "a_key_of_mine", 7, value, &flag));
     EQUAL("an unknown hint", 0, flag);
+    WORKS(MPI_Info_get(used, "mpi_memory_alloc_kinds", 15, value, &flag));
+    SAME_TEXT("the kinds of memory", "mpi,system", value);
     WORKS(MPI_Info_free(&used));
     MPI_Comm copy;
     WORKS(MPI_Info_create(&info));

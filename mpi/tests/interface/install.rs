@@ -78,11 +78,12 @@ fn programs_in_cxx_and_with_the_archive() {
 fn mpiexec_takes_what_other_launchers_take() {
     let program = mpi_program(HELLO, &[]);
     let path = program.to_str().unwrap();
+    let (parent, name) = path.rsplit_once('/').unwrap();
     // In place of ssh: the host is left out, and the command runs here.
     let agent = folder().join("agent.sh");
     std::fs::write(&agent, "shift\nexec sh -c \"$*\"\n").unwrap();
     let agent = format!("sh {}", agent.display());
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 17] = [
         (&["-n", "2", path], "2 - -\n"),
         (&["-np", "3", path, "-np"], "3 - -np\n"),
         (&["-n", "1", path, ":", "-np", "2", path], "3 - -\n"),
@@ -95,6 +96,11 @@ fn mpiexec_takes_what_other_launchers_take() {
         (&["--oversubscribe", "-c", "2", path], "2 - -\n"),
         (&["-l", "-n", "1", path], "[0] 1 - -\n"),
         (&["-n", "2", "--stdin", "none", path], "2 - -\n"),
+        (&["-n", "1", "-wdir", parent, &format!("./{name}")], "1 - -\n"),
+        (&["-path", parent, "-n", "1", name], "1 - -\n"),
+        (&["-n", "2", "-ppn", "2", "-genvall", path], "2 - -\n"),
+        (&["--mca", "btl", "self", "--map-by", "core", "-n", "1", path], "1 - -\n"),
+        (&["-host", "localhost", "-ppn", "3", "--launch-agent", &agent, path], "3 - -\n"),
     ];
     for (arguments, expected) in cases {
         for launcher in ["mpiexec", "mpirun"] {
@@ -108,6 +114,8 @@ fn mpiexec_takes_what_other_launchers_take() {
     }
     assert!(said_by("mpirun", &["--help"]).output().starts_with("Usage: mpiexec"));
     said_by("mpiexec", &["-np"]).assert_refused(2, &["-np lacks its value"]);
+    said_by("mpiexec", &["-ppn", "two", path]).assert_refused(2, &["a number of PEs, not two"]);
+    said_by("mpiexec", &["-wdir", "/no/such", path]).assert_refused(2, &["/no/such"]);
     said_by("mpiexec", &["-env", "COLOUR"]).assert_refused(2, &["-env lacks its value"]);
     said_by("mpiexec", &["--bind-to", "moon", path]).assert_refused(2, &["not moon"]);
 }

@@ -13,11 +13,16 @@ Starts N processes (PEs) of @INTERFACE@ programs, on this machine or on several 
   -f FILE             a file of hosts, as --hostfile (also -hostfile, -machinefile)
   -x NAME[=VALUE]     set a variable in every PE (the environment is passed on anyway)
   -env NAME VALUE     the same (also -genv)
+  -wdir DIR           the working directory of the PEs (also -wd, --wdir, --wd)
+  -path LIST          directories in which programs are looked for before those of PATH
+  -ppn N              PEs of each host of --host (also -perhost, -npernode, --npernode, -N)
   --bind-to WHERE     core: as --bind; none: nothing
   -l                  as --tag-output (also -prepend-rank)
   -v, --version       print the version
   --help              print this
 
+Without an effect, for scripts that have them: -genvall, -envall, --oversubscribe, --allow-run-as-root, --mca
+KEY VALUE, --map-by WHAT, --rank-by WHAT.
 Every other option is one of `pelago run`:
 END
     "$bin/pelago" run --help | sed -n '/^Options:/,$p'
@@ -30,6 +35,12 @@ needs_value() {
     [ "$1" -ge "${3-2}" ] || { echo "@NAME@: $2 lacks its value" >&2; exit 2; }
 }
 
+# Each host of a list with this number of PEs, unless it has one.
+with_counts() {
+    echo "$1" | sed "s/\([^,]\{1,\}\)/\1:$2/g; s/\(:[0-9]*\):$2/\1/g"
+}
+
+hosts= ppn= wdir=
 # The options are moved behind the program's words, then a mark, then the words behind it.
 count=$#
 while [ "$count" -gt 0 ]; do
@@ -52,10 +63,22 @@ while [ "$count" -gt 0 ]; do
             set -- "$@" --env "$2=$3"; shift 3; count=$((count - 3)) ;;
         --host | -host | -hosts | -H)
             needs_value "$count" "$1"
-            set -- "$@" --hosts "$2"; shift 2; count=$((count - 2)) ;;
+            hosts=$2; shift 2; count=$((count - 2)) ;;
+        -ppn | -perhost | -npernode | --npernode | -N)
+            needs_value "$count" "$1"
+            case $2 in
+                '' | *[!0-9]* | 0*) echo "@NAME@: $1 takes a number of PEs, not $2" >&2; exit 2 ;;
+            esac
+            ppn=$2; shift 2; count=$((count - 2)) ;;
+        -wdir | -wd | --wdir | --wd)
+            needs_value "$count" "$1"
+            wdir=$2; shift 2; count=$((count - 2)) ;;
+        -path | --path)
+            needs_value "$count" "$1"
+            PATH=$2:$PATH; export PATH; shift 2; count=$((count - 2)) ;;
         -f | -hostfile | -machinefile | --machinefile)
             needs_value "$count" "$1"
-            set -- "$@" --hostfile "$2"; shift 2; count=$((count - 2)) ;;
+            set -- "$@" --hostfile "$(readlink -m -- "$2")"; shift 2; count=$((count - 2)) ;;
         --bind-to | -bind-to)
             needs_value "$count" "$1"
             case $2 in
@@ -70,14 +93,24 @@ while [ "$count" -gt 0 ]; do
             --output-dir | --stdin | --trace)
             needs_value "$count" "$1"
             set -- "$@" "$1" "$2"; shift 2; count=$((count - 2)) ;;
-        --oversubscribe | --allow-run-as-root)
+        --oversubscribe | --allow-run-as-root | -genvall | -envall)
             shift; count=$((count - 1)) ;;
+        --mca | -mca)
+            needs_value "$count" "$1" 3
+            shift 3; count=$((count - 3)) ;;
+        --map-by | -map-by | --rank-by | -rank-by)
+            needs_value "$count" "$1"
+            shift 2; count=$((count - 2)) ;;
         --) shift; count=$((count - 1)); break ;;
         -?*)
             set -- "$@" "$1"; shift; count=$((count - 1)) ;;
         *) break ;;
     esac
 done
+[ -z "$hosts" ] || {
+    [ -z "$ppn" ] || hosts=$(with_counts "$hosts" "$ppn")
+    set -- "$@" --hosts "$hosts"
+}
 set -- "$@" --
 before=
 while [ "$count" -gt 0 ]; do
@@ -89,4 +122,7 @@ while [ "$count" -gt 0 ]; do
     before=$1
     set -- "$@" "$word"; shift; count=$((count - 1))
 done
+if [ -n "$wdir" ]; then
+    cd -- "$wdir" || exit 2
+fi
 exec "$bin/pelago" run "$@"

@@ -15,13 +15,23 @@ static WTIME_IS_GLOBAL: AtomicI32 = AtomicI32::new(0);
 static APPNUM: AtomicI32 = AtomicI32::new(0);
 static UNIVERSE_SIZE: AtomicI32 = AtomicI32::new(1);
 
+/// The number of this process's program among those that its launcher was given.
+fn program_number() -> c_int {
+    let from_launcher = ["PMI_APPNUM", "OMPI_APP_CTX_NUM"];
+    let number = from_launcher.into_iter().find_map(|name| std::env::var(name).ok()?.parse().ok());
+    number.unwrap_or(0)
+}
+
 /// The address of a predefined attribute's value, if the keyval is that of one.
 pub fn of_communicators(mpi: &Mpi, keyval: c_int) -> Option<*mut c_int> {
     let place = match keyval {
         MPI_TAG_UB => &TAG_UB,
         MPI_HOST => &HOST,
         MPI_IO => &IO,
-        MPI_APPNUM => &APPNUM,
+        MPI_APPNUM => {
+            APPNUM.store(program_number(), Ordering::Relaxed);
+            &APPNUM
+        }
         MPI_LASTUSEDCODE => &LAST_USED_CODE,
         MPI_WTIME_IS_GLOBAL => {
             // The processes of a node read the same clock.

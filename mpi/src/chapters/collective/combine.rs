@@ -13,6 +13,7 @@ use crate::chapters::comm::Comm;
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::library::Mpi;
 use crate::chapters::op;
+use crate::chapters::p2p::bytes_of;
 use crate::convert::Integers;
 use pelago_core::coll::reduction::Combiner;
 use pelago_core::coll::shape::Operation;
@@ -192,8 +193,9 @@ unsafe fn reduce_scatter_of(
     counts: &[i64],
     (datatype, op): (MPI_Datatype, MPI_Op),
 ) -> Result<Prepared> {
+    // A rank with an empty block may have no buffer for it.
     for &count in counts {
-        Elements { buffer: recvbuf, count, datatype }.check(mpi)?;
+        bytes_of(count, mpi.datatype(datatype)?)?;
     }
     let total = counts.iter().fold(0, |sum: i64, &count| sum.saturating_add(count));
     let mut operands = Operands::new(mpi, (sendbuf, recvbuf), (total, datatype), op)?;
@@ -295,8 +297,6 @@ unsafe fn prepare_exscan(
         if comm.my_rank() == 0 {
             if operands.mine.is_in_place() {
                 operands.mine.buffer = recvbuf;
-            } else {
-                check_apart(sendbuf.cast(), recvbuf.cast(), operands.mine.check(mpi)?)?;
             }
             operands.result = None;
             let memory = operands.memory(&mut prepared, mpi)?;

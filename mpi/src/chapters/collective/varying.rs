@@ -297,9 +297,11 @@ unsafe fn all_to_all(
     let in_place = from.is_in_place();
     if !in_place {
         from.check_arrays(n)?;
-        // Blocks of one buffer may be apart.
+        // SAFETY: the caller promises arrays with an element for each rank.
+        let is_empty = |rank| unsafe { from.counts.get(rank) } == 0;
+        // Blocks of one buffer may be apart, or empty.
         ensure!(
-            from != into || from.buffer.is_null(),
+            from != into || from.buffer.is_null() || (0..n).all(is_empty),
             MPI_ERR_BUFFER,
             "sendbuf and recvbuf are the same, with the same counts and places. Use MPI_IN_PLACE, or another \
              buffer"

@@ -8,6 +8,7 @@ use crate::chapters::environment::shared_resource;
 use crate::chapters::error::{Error, Result};
 use crate::chapters::info;
 use crate::chapters::library::{Mpi, output};
+use crate::chapters::session;
 
 /// The resource that the members of a node share, and the key for resources, as the standard names them.
 const NODE: &str = "mpi_shared_memory";
@@ -26,8 +27,8 @@ fn color(mpi: &Mpi, comm: &Comm, split_type: c_int, info: MPI_Info) -> Result<c_
         MPI_COMM_TYPE_SHARED | MPI_COMM_TYPE_HW_UNGUIDED => Ok(node),
         MPI_COMM_TYPE_HW_GUIDED => Ok(by_resource().unwrap_or(MPI_UNDEFINED)),
         MPI_COMM_TYPE_RESOURCE_GUIDED => match info.get("mpi_pset_name").as_deref() {
-            Some("mpi://WORLD") => Ok(0),
-            Some("mpi://SELF") => Ok(comm.my_rank() as c_int),
+            Some(name) if name.eq_ignore_ascii_case(session::WORLD) => Ok(0),
+            Some(name) if name.eq_ignore_ascii_case(session::OWN) => Ok(comm.my_rank() as c_int),
             Some(_) => Ok(MPI_UNDEFINED),
             None => Ok(by_resource().unwrap_or(MPI_UNDEFINED)),
         },

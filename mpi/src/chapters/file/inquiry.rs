@@ -6,7 +6,7 @@ use crate::abi::*;
 use crate::chapters::comm::barrier;
 use crate::chapters::errhandler::{Handler, Takes};
 use crate::chapters::error::{Error, On, Result};
-use crate::chapters::info::{self, Hint, Hints};
+use crate::chapters::info::{self, Hint, Hints, MEMORY_KINDS};
 use crate::chapters::library::{Mpi, output};
 use std::sync::PoisonError;
 
@@ -40,7 +40,7 @@ pub(super) static HINTS: [Hint; 7] = [
     Hint { key: "cb_nodes", default: None, accepts: is_positive },
     Hint::text("access_style", None),
     Hint::text("nb_proc", None),
-    Hint::text("mpi_memory_alloc_kinds", None),
+    MEMORY_KINDS,
 ];
 
 /// Collective buffering of a file of `n` processes.

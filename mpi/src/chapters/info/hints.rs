@@ -30,8 +30,13 @@ impl Hint {
     }
 }
 
+/// The kinds of memory that calls accept, which no info changes.
+pub const MEMORY_KINDS: Hint =
+    Hint { key: "mpi_memory_alloc_kinds", default: Some("mpi,system"), accepts: |_| false };
+
 /// The hints of communicators.
-pub static OF_COMMUNICATORS: [Hint; 5] = [
+pub static OF_COMMUNICATORS: [Hint; 6] = [
+    MEMORY_KINDS,
     Hint::truth("mpi_assert_no_any_tag", "false"),
     Hint::truth("mpi_assert_no_any_source", "false"),
     Hint::truth("mpi_assert_exact_length", "false"),

@@ -207,7 +207,8 @@ unsafe fn finish_one(
 }
 
 fn in_status(error: Error) -> Error {
-    Error::new(MPI_ERR_IN_STATUS, format!("one of the operations has failed: {}", error.text()))
+    let text = format!("one of the operations has failed: {}", error.text());
+    error.in_place_of(MPI_ERR_IN_STATUS, text)
 }
 
 pub(super) fn nth(statuses: *mut MPI_Status, i: usize) -> *mut MPI_Status {

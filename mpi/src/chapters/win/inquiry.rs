@@ -5,7 +5,7 @@ use crate::abi::*;
 use crate::chapters::attribute::Attributes;
 use crate::chapters::errhandler::{Handler, Takes};
 use crate::chapters::error::{On, Result, ensure};
-use crate::chapters::info::{self, Hint};
+use crate::chapters::info::{self, Hint, MEMORY_KINDS};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::setup::write_text;
 use std::ffi::CStr;
@@ -74,7 +74,7 @@ pub(super) static HINTS: [Hint; 9] = [
     Hint::truth("same_disp_unit", "false"),
     Hint::truth("alloc_shared_noncontig", "false"),
     Hint::text("mpi_minimum_memory_alignment", None),
-    Hint::text("mpi_memory_alloc_kinds", None),
+    MEMORY_KINDS,
 ];
 
 /// `MPI_Win_set_info`: hints that the library does not know are ignored.
