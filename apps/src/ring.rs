@@ -53,7 +53,7 @@ fn pass_token(world: &World, rounds: u64) -> anyhow::Result<Duration> {
     for round in 0..rounds {
         let hops_before = round * pes as u64;
         if me == 0 {
-            token.p(next, 0, hops_before + 1)?;
+            token.atomic_set(next, 0, hops_before + 1)?;
         }
         let expected = hops_before + if me == 0 { pes } else { me } as u64;
         token.local().wait_until(0, |value| value >= expected);
@@ -63,7 +63,7 @@ fn pass_token(world: &World, rounds: u64) -> anyhow::Result<Duration> {
             "PE {me} got token {value} instead of {expected} in round {round} of the ring"
         );
         if me != 0 {
-            token.p(next, 0, expected + 1)?;
+            token.atomic_set(next, 0, expected + 1)?;
         }
     }
     let elapsed = world.wtime() - start;

@@ -1,6 +1,6 @@
 //! The memory that a run needs, compared with the memory that is available. This is checked before the run
 //! allocates, so that a run with too large a table ends with a message and does not exhaust the machine.
-//! Invariant: all PEs decide by the same numbers, those of PE 0.
+//! Invariant: all PEs decide by the same numbers, those of the node that has least.
 
 use pelago::prelude::*;
 use pelago::{Result, node};
@@ -25,9 +25,9 @@ pub(crate) struct Need {
 }
 
 impl Need {
-    /// Whether a node with `pes` of the PEs has this memory.
-    pub(crate) fn is_on_node(&self, pes: usize, supply: &Supply) -> bool {
-        self.total_bytes(pes) <= supply.node_bytes
+    /// Whether a node has this memory for its PEs.
+    pub(crate) fn is_on_node(&self, supply: &Supply) -> bool {
+        self.total_bytes(supply.node_pes) <= supply.node_bytes
     }
 
     fn total_bytes(&self, pes: usize) -> u64 {
@@ -40,17 +40,26 @@ impl Need {
 pub(crate) struct Supply {
     /// The largest free block in the symmetric heap of each PE.
     pub(crate) heap_free_bytes: u64,
-    /// The memory available to the processes of the node; the maximum of the type if it is unknown.
+    /// The memory available to the processes of a node; the maximum of the type if it is unknown.
     pub(crate) node_bytes: u64,
+    /// The most PEs that a node has.
+    pub(crate) node_pes: usize,
 }
 
 impl Supply {
-    /// Collective: the supply on PE 0.
+    /// Collective: the least supply of all PEs.
     pub(crate) fn find(world: &World) -> Result<Self> {
         let node_bytes = node::memory_available_bytes().map_or(u64::MAX, |bytes| bytes as u64);
-        let own = [world.heap_largest_free_bytes() as u64, node_bytes];
-        let of_first = &collect(world, &own)?[0];
-        Ok(Supply { heap_free_bytes: of_first[0], node_bytes: of_first[1] })
+        // The PEs of simulated nodes are threads of this machine.
+        let mates = match world.is_simulated() {
+            true => world.n_pes(),
+            false => world.team().split_node()?.n_pes(),
+        };
+        let all = collect(world, &[world.heap_largest_free_bytes() as u64, node_bytes, mates as u64])?;
+        let of = |index: usize| all.iter().map(move |words| words[index]);
+        let least = |index| of(index).min().expect("a job has PEs");
+        let node_pes = of(2).max().expect("a job has PEs") as usize;
+        Ok(Supply { heap_free_bytes: least(0), node_bytes: least(1), node_pes })
     }
 }
 
@@ -58,7 +67,7 @@ impl Supply {
 #[derive(Debug, Error)]
 #[error(
     "{what} needs {heap} of each PE's symmetric heap, of which {heap_free} are free, and {private} beside \
-     it, times {pes} PEs is {total}; the node has {node} available; {remedy}"
+     it, times {pes} PEs of a node is {total}; the node has {node} available; {remedy}"
 )]
 pub(crate) struct TooLarge {
     what: String,
@@ -78,17 +87,17 @@ pub(crate) fn check(
     need: Need,
     smaller: impl FnOnce(&Supply) -> String,
 ) -> Result<Result<(), TooLarge>> {
-    Ok(judge(need, world.n_pes(), &Supply::find(world)?, smaller))
+    Ok(judge(need, &Supply::find(world)?, smaller))
 }
 
 pub(crate) fn judge(
     need: Need,
-    pes: usize,
     supply: &Supply,
     smaller: impl FnOnce(&Supply) -> String,
 ) -> Result<(), TooLarge> {
+    let pes = supply.node_pes;
     let heap_bytes = need.heap_bytes.saturating_add(SMALL_ARRAYS_BYTES);
-    let is_on_node = need.is_on_node(pes, supply);
+    let is_on_node = need.is_on_node(supply);
     if is_on_node && heap_bytes <= supply.heap_free_bytes {
         return Ok(());
     }
@@ -117,24 +126,28 @@ mod tests {
         Need { what: "the table".to_owned(), heap_bytes, private_bytes }
     }
 
-    fn judge_of(need: Need, pes: usize, supply: Supply) -> Result<(), TooLarge> {
-        judge(need, pes, &supply, |_| "take a smaller table".to_owned())
+    /// Of PEs on one node, with a free block of the heap and with memory.
+    fn judge_of(
+        need: Need,
+        node_pes: usize,
+        [heap_free_bytes, node_bytes]: [u64; 2],
+    ) -> Result<(), TooLarge> {
+        let supply = Supply { heap_free_bytes, node_bytes, node_pes };
+        judge(need, &supply, |_| "take a smaller table".to_owned())
     }
 
     #[test]
     fn what_fits_is_let_through() {
-        let supply = Supply { heap_free_bytes: 2 * GIB, node_bytes: 6 * GIB };
-        judge_of(need(GIB, 2 * GIB), 2, supply).unwrap();
-        judge_of(need(0, 0), 1, Supply { heap_free_bytes: MIB, node_bytes: 0 }).unwrap();
+        judge_of(need(GIB, 2 * GIB), 2, [2 * GIB, 6 * GIB]).unwrap();
+        judge_of(need(0, 0), 1, [MIB, 0]).unwrap();
     }
 
     #[test]
     fn a_heap_too_small_names_the_setting_that_is_enough() {
-        let supply = Supply { heap_free_bytes: GIB, node_bytes: 16 * GIB };
-        let message = judge_of(need(3 * GIB, MIB), 2, supply).unwrap_err().to_string();
+        let message = judge_of(need(3 * GIB, MIB), 2, [GIB, 16 * GIB]).unwrap_err().to_string();
         for part in [
             "the table needs 3 GiB of each PE's symmetric heap, of which 1 GiB are free",
-            "1 MiB beside it, times 2 PEs is 6.0 GiB",
+            "1 MiB beside it, times 2 PEs of a node is 6.0 GiB",
             "; set PELAGO_HEAP_SIZE=3074m",
         ] {
             assert!(message.contains(part), "`{part}` is not in: {message}");
@@ -143,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_node_too_small_names_what_to_make_smaller() {
-        let supply = Supply { heap_free_bytes: 64 * GIB, node_bytes: 16 * GIB };
+        let supply = [64 * GIB, 16 * GIB];
         for (heap_bytes, private_bytes) in [(12 * GIB, 0), (0, 12 * GIB), (u64::MAX, u64::MAX)] {
             let message = judge_of(need(heap_bytes, private_bytes), 2, supply).unwrap_err().to_string();
             assert!(message.ends_with("16 GiB available; take a smaller table"), "{message}");

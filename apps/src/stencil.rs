@@ -97,10 +97,16 @@ struct Strip<'w> {
     /// The rows that the neighbours put: two from above and two from below, for even and odd iterations. A
     /// neighbour is at most one iteration ahead, because it needs a row of this PE in each.
     inbox: Symmetric<'w, f64>,
-    /// The number of rows that have come from above, and from below.
+    /// The number of the last row that has come into each slot of the inbox. One word for all rows of a side
+    /// would not do: signals of two iterations may overtake each other.
     arrived: Symmetric<'w, u64>,
     /// The rows that the neighbours send as messages: from above, and from below.
     received: [Vec<f64>; 2],
+}
+
+/// The slot for the row of a side in an iteration.
+fn slot(side: usize, step: u64) -> usize {
+    2 * side + (step % 2) as usize
 }
 
 impl<'w> Strip<'w> {
@@ -112,7 +118,7 @@ impl<'w> Strip<'w> {
         if world.my_pe() == 0 {
             field[..width].fill(HEAT);
         }
-        let (inbox, arrived) = (world.alloc(4 * width)?, world.alloc_zeroed(2)?);
+        let (inbox, arrived) = (world.alloc(4 * width)?, world.alloc_zeroed(4)?);
         let (next, received) = (field.clone(), [(); 2].map(|()| vec![0.0; width]));
         Ok(Strip { world, partition, width, rows, field, next, inbox, arrived, received })
     }
@@ -139,7 +145,8 @@ impl<'w> Strip<'w> {
         let (me, count) = (self.world.my_pe(), SignalOp::Set(step + 1));
         let put = |pe, row: usize, side: usize| {
             let row = &self.field[row * self.width..][..self.width];
-            self.inbox.put_signal(pe, self.slot(side, step), row, &self.arrived, side, count)
+            let slot = slot(side, step);
+            self.inbox.put_signal(pe, slot * self.width, row, &self.arrived, slot, count)
         };
         if me > 0 {
             put(me - 1, 1, BELOW)?;
@@ -155,8 +162,9 @@ impl<'w> Strip<'w> {
         let (me, last, width) = (self.world.my_pe(), self.world.n_pes() - 1, self.width);
         for (side, exists, row) in [(ABOVE, me > 0, 0), (BELOW, me < last, self.rows + 1)] {
             if exists {
-                self.arrived.local().wait(side, Comparison::Ge, step + 1);
-                self.inbox.local().read(self.slot(side, step), &mut self.field[row * width..][..width]);
+                let slot = slot(side, step);
+                self.arrived.local().wait(slot, Comparison::Ge, step + 1);
+                self.inbox.local().read(slot * width, &mut self.field[row * width..][..width]);
             }
         }
     }
@@ -188,10 +196,6 @@ impl<'w> Strip<'w> {
             }
         }
         Ok(())
-    }
-
-    fn slot(&self, side: usize, step: u64) -> usize {
-        (2 * side + (step % 2) as usize) * self.width
     }
 
     /// The points that differ from those of a serial run.
@@ -257,6 +261,10 @@ mod tests {
     fn a_network_that_reorders_changes_nothing() {
         for seed in 0..6 {
             assert_eq!(wrong(&Spmd::new(4).sim(SimParams::chaos(seed)), 6, 9, false), [0, 0], "seed {seed}");
+        }
+        // The signals of the last two iterations overtake each other for some of these.
+        for seed in 0..60 {
+            assert_eq!(wrong(&Spmd::new(2).sim(SimParams::chaos(seed)), 4, 2, false), [0, 0], "seed {seed}");
         }
     }
 

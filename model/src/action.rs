@@ -145,6 +145,11 @@ pub struct Collective {
     pub mailbox_bytes: usize,
 }
 
+/// The ranks whose messages are counted, of each kind.
+const SAMPLES: usize = 32;
+/// The golden ratio of 2^64: its multiples are spread evenly.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
 impl Collective {
     /// An operation of all ranks of a job of `n` on `pes_per_node` ranks a node, with blocks of `bytes`
     /// bytes, in elements of 8 bytes if that is possible.
@@ -158,16 +163,28 @@ impl Collective {
         Collective { team: 0, members, algorithm, shape, mailbox_bytes: MAILBOX_BYTES }
     }
 
-    /// About the messages of the operation: those of its ranks 0, 1 and some others, as a mean of all.
+    /// About the messages of the operation: those of rank 0, and means of some other first ranks of nodes and
+    /// of some of all others. These are scattered: multiples of a power of two would be those that send most in
+    /// a tree.
     pub fn messages(&self) -> f64 {
         let n = self.shape.n;
         let count = |rank| {
             let shape = Shape { rank, ..self.shape.clone() };
             self.algorithm.schedule(&shape, self.mailbox_bytes).counts().messages as f64
         };
-        let samples: Vec<usize> = (0..n).step_by(n.div_ceil(16)).skip(1).collect();
-        let others: f64 = samples.iter().map(|rank| count(*rank)).sum();
-        count(0) + others / samples.len().max(1) as f64 * n as f64
+        let of = |ranks: &[usize]| {
+            let scattered = |i: u64| ranks[i.wrapping_mul(GOLDEN) as usize % ranks.len()];
+            let samples: Vec<usize> = match ranks.len() {
+                ..=SAMPLES => ranks.to_vec(),
+                _ => (1..=SAMPLES as u64).map(scattered).collect(),
+            };
+            let sum: f64 = samples.iter().map(|rank| count(*rank)).sum();
+            sum / samples.len().max(1) as f64 * ranks.len() as f64
+        };
+        let groups = self.shape.nodes.groups(n);
+        let is_leader = |rank: &usize| groups.leader(groups.group(*rank)) == *rank;
+        let (leaders, others): (Vec<_>, Vec<_>) = (1..n).partition(is_leader);
+        count(0) + of(&leaders) + of(&others)
     }
 
     /// The operation.

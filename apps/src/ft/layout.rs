@@ -4,6 +4,7 @@
 //! rows of the process grid share y and its columns z, and in the spectrum x and y. So the inverse FFT is the
 //! forward one with x and z exchanged, and rows and columns.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use thiserror::Error;
@@ -213,9 +214,12 @@ fn other_grids(problem: &Problem, pes: usize) -> String {
 
 /// The numbers of PEs for which there is a process grid.
 fn possible_counts(problem: &Problem) -> String {
-    let most = problem.nx.min(problem.ny) * problem.ny.min(problem.nz);
-    let counts: Vec<_> = (1..=most).filter(|&pes| Grid::auto(problem, pes).is_some()).collect();
-    listed(counts)
+    let divisors = |a: usize, b: usize| {
+        (1..=a.min(b)).filter(move |side| a.is_multiple_of(*side) && b.is_multiple_of(*side))
+    };
+    let Problem { nx, ny, nz, .. } = *problem;
+    let counts = divisors(nx, ny).flat_map(|ty| divisors(ny, nz).map(move |tz| ty * tz));
+    listed(counts.collect::<BTreeSet<_>>())
 }
 
 fn listed(items: impl IntoIterator<Item = impl ToString>) -> String {

@@ -20,8 +20,10 @@ pub(super) fn need(what: String, layout: &Layout, outboxes: u64) -> Need {
 pub(super) fn smaller(layout: &Layout, outboxes: u64, supply: &Supply) -> String {
     let fits = |class: &&Class| {
         let choice = layout.grid.map(GridChoice::Given);
-        Layout::chosen(class.problem, layout.pes, layout.me, choice)
-            .is_ok_and(|layout| need(String::new(), &layout, outboxes).is_on_node(layout.pes, supply))
+        // The error of a layout that is refused takes long to make.
+        layout.grid.is_none_or(|grid| grid.divides(&class.problem))
+            && Layout::chosen(class.problem, layout.pes, layout.me, choice)
+                .is_ok_and(|layout| need(String::new(), &layout, outboxes).is_on_node(supply))
     };
     match CLASSES.iter().rev().find(fits) {
         Some(class) => format!("the largest class that fits is {}", class.name),
@@ -37,12 +39,15 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn judge_layout(name: &str, layout: Layout, outboxes: u64, supply: Supply) -> Result<(), TooLarge> {
+    /// Of PEs on one node, with a free block of the heap and with memory.
+    fn judge_layout(name: &str, layout: Layout, outboxes: u64, supply: [u64; 2]) -> Result<(), TooLarge> {
+        let [heap_free_bytes, node_bytes] = supply;
+        let supply = Supply { heap_free_bytes, node_bytes, node_pes: layout.pes };
         let need = need(format!("class {name}"), &layout, outboxes);
-        room::judge(need, layout.pes, &supply, |supply| smaller(&layout, outboxes, supply))
+        room::judge(need, &supply, |supply| smaller(&layout, outboxes, supply))
     }
 
-    fn judge(name: &str, pes: usize, supply: Supply) -> Result<(), TooLarge> {
+    fn judge(name: &str, pes: usize, supply: [u64; 2]) -> Result<(), TooLarge> {
         let class = Class::from_name(name).unwrap();
         let layout = Layout::new(class.problem, pes, 0).unwrap();
         judge_layout(name, layout, 0, supply)
@@ -50,16 +55,16 @@ mod tests {
 
     #[test]
     fn a_class_that_fits_is_let_through() {
-        judge("C", 2, Supply { heap_free_bytes: 2 * GIB, node_bytes: 7 * GIB }).unwrap();
+        judge("C", 2, [2 * GIB, 7 * GIB]).unwrap();
     }
 
     #[test]
     fn a_class_too_large_for_the_node_names_need_supply_and_what_fits() {
-        let message = |node_bytes| {
-            judge("D", 2, Supply { heap_free_bytes: 64 * GIB, node_bytes }).unwrap_err().to_string()
-        };
+        let message = |node_bytes| judge("D", 2, [64 * GIB, node_bytes]).unwrap_err().to_string();
         let some = message(16 * GIB);
-        for part in ["class D needs 16 GiB of each", "32 GiB beside", "2 PEs is 96 GiB", "16 GiB available"] {
+        for part in
+            ["class D needs 16 GiB of each", "32 GiB beside", "2 PEs of a node is 96 GiB", "16 GiB available"]
+        {
             assert!(some.contains(part), "`{part}` is not in: {some}");
         }
         assert!(some.ends_with("; the largest class that fits is C"), "{some}");
@@ -68,22 +73,21 @@ mod tests {
 
     #[test]
     fn a_heap_too_small_names_the_setting() {
-        let supply = Supply { heap_free_bytes: GIB, node_bytes: 16 * GIB };
-        let message = judge("C", 1, supply).unwrap_err().to_string();
+        let message = judge("C", 1, [GIB, 16 * GIB]).unwrap_err().to_string();
         assert!(message.ends_with("set PELAGO_HEAP_SIZE=2050m"), "{message}");
     }
 
     #[test]
     fn two_rounds_and_an_outbox_need_more_of_the_heap() {
         let class = Class::from_name("C").unwrap();
-        let supply = Supply { heap_free_bytes: GIB, node_bytes: 24 * GIB };
+        let supply = [GIB, 24 * GIB];
         for (outboxes, heap) in [(0, "2 GiB"), (1, "3 GiB")] {
             let layout = Layout::on_grid(class.problem, Grid { ty: 1, tz: 2 }, 0).unwrap();
             let message = judge_layout("C", layout, outboxes, supply).unwrap_err().to_string();
             assert!(message.contains(&format!("needs {heap} of each PE's symmetric heap")), "{message}");
         }
         let layout = Layout::on_grid(class.problem, Grid { ty: 64, tz: 1 }, 0).unwrap();
-        let small = Supply { heap_free_bytes: GIB, node_bytes: 64 << 20 };
+        let small = [GIB, 64 << 20];
         let message = judge_layout("C", layout, 0, small).unwrap_err().to_string();
         assert!(message.ends_with("; the largest class that fits is W"), "{message}");
     }

@@ -1,6 +1,6 @@
 //! The memory that a run needs, compared with the memory that is available. This is checked before the points
 //! are made, so that a run with too many points ends with a message and does not exhaust the machine.
-//! Invariant: all PEs decide by the same numbers, those of PE 0.
+//! Invariant: all PEs decide by the same numbers, those of the node that has least.
 
 use pelago::Result;
 use pelago::prelude::*;
@@ -49,7 +49,7 @@ impl Need {
 /// The points do not fit.
 #[derive(Debug, Error)]
 #[error(
-    "{problem} need about {per_pe} a PE, times {pes} PEs, and {verification} on PE 0 for the verification, \
+    "{problem} need about {per_pe} a PE, times {pes} PEs of a node, and {verification} on PE 0 for the verification, \
      {total} in all; the node has {node} available; {remedy}"
 )]
 pub(super) struct TooLarge {
@@ -64,8 +64,8 @@ pub(super) struct TooLarge {
 
 /// Collective: whether the points and their lists fit; all PEs get the same result.
 pub(super) fn check(world: &World, problem: Problem) -> Result<std::result::Result<(), TooLarge>> {
-    let node_bytes = Supply::find(world)?.node_bytes;
-    Ok(judge(problem, world.n_pes(), near_fraction(problem), node_bytes))
+    let Supply { node_bytes, node_pes, .. } = Supply::find(world)?;
+    Ok(judge(problem, node_pes, near_fraction(problem), node_bytes))
 }
 
 fn judge(
@@ -121,9 +121,11 @@ mod tests {
     fn too_many_points_are_refused_with_need_supply_and_what_fits() {
         let problem = Problem { points: 4_000_000_000, threshold: 1.0 };
         let message = judge(problem, 2, 0.02, 16 * GIB).unwrap_err().to_string();
-        for part in
-            ["4000000000 points at threshold 1 need about ", " TiB a PE, times 2 PEs", "16 GiB available"]
-        {
+        for part in [
+            "4000000000 points at threshold 1 need about ",
+            " TiB a PE, times 2 PEs of a node",
+            "16 GiB available",
+        ] {
             assert!(message.contains(part), "`{part}` is not in: {message}");
         }
         let fitting = message.split("--points ").nth(1).and_then(|rest| rest.split(' ').next());

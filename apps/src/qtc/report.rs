@@ -52,7 +52,7 @@ impl Report {
             pes: outcome.accounts.len(),
             verified: checks.iter().all(|check| check.holds),
             clusters: outcome.clusters.len(),
-            largest: outcome.clusters.first().map_or(0, |cluster| cluster.size()),
+            largest: outcome.clusters.iter().map(|cluster| cluster.size()).max().unwrap_or(0),
             left: outcome.left,
             squares: clustering::squares(&outcome.clusters),
             hash: hexadecimal(clustering::hash(&outcome.clusters)),

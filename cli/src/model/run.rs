@@ -10,6 +10,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use pelago::coll::shape::Operation;
 use pelago_boot::{out, outln};
+use pelago_model::machine::Contention;
 use pelago_model::time::{SECOND, text};
 use pelago_model::{Machine, Outcome, run_reporting};
 use pelago_report::Bytes;
@@ -54,10 +55,16 @@ struct Record<'a> {
     first_end_seconds: f64,
     messages: u64,
     message_bytes: u64,
-    busiest_link_seconds: f64,
+    /// `None` if links have no contention, and are not counted.
+    busiest_link_seconds: Option<f64>,
     blocked: f64,
     computing: f64,
     events: u64,
+}
+
+/// Whether the simulation counts the data of each link.
+fn counts_links(machine: &Machine) -> bool {
+    machine.contention != Contention::None
 }
 
 impl Run {
@@ -99,7 +106,7 @@ impl Run {
             first_end_seconds: seconds(outcome.ends.iter().copied().min().unwrap_or(0)),
             messages: outcome.messages,
             message_bytes: outcome.bytes,
-            busiest_link_seconds: seconds(outcome.busiest_link),
+            busiest_link_seconds: counts_links(machine).then(|| seconds(outcome.busiest_link)),
             blocked: outcome.blocked as f64 / total,
             computing: outcome.computing as f64 / total,
             events: outcome.events,
@@ -126,7 +133,13 @@ impl Run {
                     100.0 * record.computing
                 ),
             ),
-            ("busiest link", format!("{:.1} % of the time carrying data", link)),
+            (
+                "busiest link",
+                match counts_links(machine) {
+                    true => format!("{link:.1} % of the time carrying data"),
+                    false => "not counted without contention".to_owned(),
+                },
+            ),
             ("simulation", format!("{} events, {elapsed:.1} s", outcome.events)),
         ];
         let mut lines = format!(

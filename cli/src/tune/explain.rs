@@ -4,7 +4,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 use pelago::coll::candidates::Candidate;
 use pelago::coll::estimate::Costs;
@@ -129,6 +129,10 @@ impl Explain {
     }
 
     fn explain(&self, settings: &Settings, preferences: &Preferences) -> anyhow::Result<Explanation> {
+        if let Some(nodes) = self.nodes {
+            let pes = self.n;
+            ensure!(pes.is_multiple_of(nodes), "--nodes: {nodes} nodes cannot have equal parts of {pes} PEs");
+        }
         let machine = self.machine()?;
         let shape = self.shape(machine.as_ref());
         let sum = Combiner::of::<f64>(ReduceOp::Sum).filter(|_| self.operation.combines());

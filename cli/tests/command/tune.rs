@@ -113,13 +113,17 @@ fn what_tune_refuses_leaves_nothing() {
     let folder = folder("tune-refused");
     let output = folder.join("best.toml");
     let output = output.to_str().unwrap();
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["tune", "-n", "1", "--output", output], "a number of PEs from 2 to 4096"),
         (&["tune", "--operations", "bcast", "--output", output], "there are: barrier, broadcast"),
         (&["tune", "--bytes", "7", "--output", output], "a multiple of 8"),
         (&["tune", "-n", "2", "--quick", "--output", "/no/such/folder/best.toml"], "/no/such/folder/best"),
         (&["tune", "-n", "9999999", "--quick", "--output", output], "from 2 to 4096"),
         (&["info", "-n", "4"], "--collectives"),
+        (
+            &["tune", "explain", "all-reduce", "-n", "4", "--nodes", "3"],
+            "3 nodes cannot have equal parts of 4",
+        ),
         (&["tune", "measure", "--hosts", "a", "--output", output], "name two hosts"),
         (&["tune", "measure", "--quick", "--output", "/no/such/folder/m.toml"], "/no/such/folder/m"),
         (&["tune", "measure", "--launch-agent", "x", "--output", output], "name some by --hosts"),
@@ -190,6 +194,39 @@ fn simulated_choices_are_nearly_always_the_best() {
         assert!(share("first_guess_within_10_percent") >= 0.7, "{machine}: {shares}");
         assert!(cells.iter().all(|cell| cell["best_seconds"].as_f64() > Some(0.0)), "{cells:?}");
     }
+}
+
+/// Cells of which nothing was simulated are not right.
+#[test]
+fn a_limit_that_permits_nothing_checks_nothing() {
+    let words = ["tune", "simulate", "--machine", "hdr-fat-tree", "-n", "64", "--operations", "barrier"];
+    let lines = lines(&[&words[..], &["--limit", "0", "--check", "--json"]].concat());
+    let shares = lines.last().unwrap();
+    assert_eq!((&shares["cells"], &shares["not_checked"]), (&0.into(), &1.into()), "{shares}");
+    assert_eq!(shares["chosen_within_10_percent"], 0.0, "{shares}");
+}
+
+/// All members must choose alike, or they would wait for each other.
+#[test]
+fn members_with_other_choices_are_told_so() {
+    let line = "[ $PMI_RANK = 0 ] && export PELAGO_COLL=broadcast=linear; exec \"$@\"";
+    let words = ["run", "-n", "2", "sh", "-c", line, "-", env!("CARGO_BIN_EXE_pelago"), "app:ring"];
+    let ended = run(&words);
+    assert_ne!(ended.status, 0, "{}", ended.stdout);
+    assert!(ended.stderr.contains("PELAGO_COLL_TUNING"), "{}", ended.stderr);
+}
+
+/// An operation that is named twice has its rules once.
+#[test]
+fn a_repeated_operation_leaves_a_file_that_is_valid() {
+    let folder = folder("tune-repeated");
+    let path = folder.join("best.toml");
+    let output = path.to_str().unwrap();
+    let words = ["tune", "simulate", "--machine", "tcp-veth", "-n", "8,16", "--bytes", "8,4K"];
+    let ended = run(&[&words[..], &["--operations", "all-reduce,all_reduce", "--output", output]].concat());
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    assert!(!chosen(&[(FILE, output)]).is_empty());
+    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

@@ -113,7 +113,7 @@ impl State<'_> {
             rank.two_sided.due += overhead;
             return;
         }
-        self.counts.blocked += self.now.saturating_sub(rank.clock);
+        self.counts.blocked += u128::from(self.now.saturating_sub(rank.clock));
         rank.clock = rank.clock.max(self.now) + overhead;
         self.try_finish(number);
     }
@@ -125,8 +125,7 @@ impl State<'_> {
             self.block(number, Blocked::Finish);
             return false;
         }
-        let rank = &mut self.ranks[number as usize];
-        rank.clock = rank.clock.max(rank.settled);
+        self.pass_until_settled(number);
         true
     }
 

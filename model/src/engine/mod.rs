@@ -30,9 +30,9 @@ pub struct Outcome {
     /// Events that were processed.
     pub events: u64,
     /// The time of all ranks in `Compute`, copies and reductions.
-    pub computing: Time,
+    pub computing: u128,
     /// The time that all ranks were blocked.
-    pub blocked: Time,
+    pub blocked: u128,
     /// The longest time that a link between nodes was carrying data: no order of messages is faster.
     pub busiest_link: Time,
 }

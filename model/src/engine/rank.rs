@@ -99,7 +99,7 @@ impl<'a> State<'a> {
             _ => 0,
         };
         self.ranks[number as usize].clock += time;
-        self.counts.computing += time;
+        self.counts.computing += u128::from(time);
     }
 
     /// The time of the processor at the beginning of a call.
@@ -231,8 +231,15 @@ impl<'a> State<'a> {
             self.block(number, Blocked::Complete);
             return false;
         }
-        rank.clock = rank.clock.max(rank.settled);
+        self.pass_until_settled(number);
         true
+    }
+
+    /// Lets a rank's time pass until its messages are settled.
+    pub(super) fn pass_until_settled(&mut self, number: u32) {
+        let rank = &mut self.ranks[number as usize];
+        self.counts.blocked += u128::from(rank.settled.saturating_sub(rank.clock));
+        rank.clock = rank.clock.max(rank.settled);
     }
 
     pub(super) fn block(&mut self, number: u32, reason: Blocked) {
@@ -243,7 +250,7 @@ impl<'a> State<'a> {
     /// Lets a blocked rank go on at `at`, after `overhead` more.
     pub(super) fn wake(&mut self, number: u32, at: Time, overhead: Time) {
         let rank = &mut self.ranks[number as usize];
-        self.counts.blocked += at.saturating_sub(rank.clock);
+        self.counts.blocked += u128::from(at.saturating_sub(rank.clock));
         rank.clock = rank.clock.max(at) + overhead;
         rank.blocked = Blocked::No;
         // By an event: the caller may still have things to do at the present time.

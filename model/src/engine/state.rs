@@ -69,8 +69,8 @@ pub(super) struct Rates {
 pub(super) struct Counts {
     pub(super) messages: u64,
     pub(super) bytes: u64,
-    pub(super) computing: Time,
-    pub(super) blocked: Time,
+    pub(super) computing: u128,
+    pub(super) blocked: u128,
 }
 
 /// A rank. Its `clock` is the time up to which its processor is busy.

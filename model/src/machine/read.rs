@@ -134,6 +134,14 @@ fn fat_tree(section: &Section) -> Result<Links, Defect> {
     if levels.iter().map(|level| level.children as f64).product::<f64>() > f64::from(1 << 24) {
         return Err(section.defect("the levels have more than 2^24 nodes: lower their children".to_owned()));
     }
+    // Each subtree of a level has as many links upwards, and as many downwards.
+    let links = (1..levels.len()).map(|above| {
+        let subtrees: f64 = levels[above..].iter().map(|level| level.children as f64).product();
+        2.0 * subtrees * levels[above - 1].uplinks as f64
+    });
+    if links.sum::<f64>() > f64::from(1 << 24) {
+        return Err(section.defect("the levels have more than 2^24 links: lower their uplinks".to_owned()));
+    }
     Ok(Links::FatTree(FatTree { levels, link_bytes_per_second }))
 }
 

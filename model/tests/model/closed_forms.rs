@@ -68,6 +68,16 @@ fn binomial_broadcast() {
     }
 }
 
+/// Two ranks, one of which waits for all of the time in which the other's card sends.
+#[test]
+fn ranks_are_blocked_while_cards_send() {
+    for (machine, _, _) in machines() {
+        let outcome = collective(&machine, Operation::Broadcast, "linear", 2, 1 << 20);
+        let share = outcome.blocked as f64 / (2.0 * outcome.time as f64);
+        assert!(share > 0.97, "{}: {share}", machine.name);
+    }
+}
+
 #[test]
 fn linear_broadcast() {
     for (machine, o, g) in machines() {

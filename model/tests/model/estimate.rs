@@ -6,6 +6,7 @@ use pelago_model::fit::Deviation;
 use pelago_model::{Machine, run};
 use pelago_schedule::candidates::Candidate;
 use pelago_schedule::shape::{Operation, Shape};
+use pelago_schedule::table::find;
 use std::sync::Arc;
 
 /// The time of a candidate in nanoseconds.
@@ -52,6 +53,29 @@ fn compared(machine: &Machine, teams: &[usize], sizes: &[usize]) -> (Vec<f64>, u
         }
     }
     (deviations, right, cells)
+}
+
+/// The estimate decides what is simulated. Ranks that are multiples of a power of two send most in a tree.
+#[test]
+fn messages_are_estimated() {
+    let machine = machine_of("hdr-fat-tree", 32);
+    let cases = [
+        (Operation::Barrier, "dissemination"),
+        (Operation::Barrier, "hierarchical"),
+        (Operation::Broadcast, "binomial"),
+        (Operation::Broadcast, "chain"),
+        (Operation::AllReduce, "recursive_doubling"),
+        (Operation::AllGather, "ring"),
+    ];
+    for (operation, name) in cases {
+        for n in [2, 48, 100, 1000, 1024, 2048] {
+            let algorithm = find(operation, name).unwrap_or_else(|| panic!("{operation} has no {name}"));
+            let workload = Arc::new(Collective::world(algorithm, n, 64, machine.pes_per_node));
+            let (estimated, outcome) = (workload.messages(), run(&machine, &workload).unwrap());
+            let ratio = estimated / outcome.messages as f64;
+            assert!((0.5..2.0).contains(&ratio), "{operation} by {name}, {n} ranks: {ratio}");
+        }
+    }
 }
 
 #[test]

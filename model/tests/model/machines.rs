@@ -20,7 +20,7 @@ fn built_in_machines_are_right() {
 /// A change of a file, and what the error must name.
 type Mistake = (&'static str, &'static str, &'static str, &'static [&'static str]);
 
-const MISTAKES: [Mistake; 22] = [
+const MISTAKES: [Mistake; 23] = [
     ("bluegene-p", "name = \"bluegene-p\"", "name = \"\"", &["name = \"\"", "not empty"]),
     ("bluegene-p", "pes_per_node = 4", "pes_per_node = 0", &["pes_per_node = 0", "from 1 to 4096"]),
     ("bluegene-p", "pes_per_node = 4", "pes_per_node = \"4\"", &["pes_per_node = \"4\"", "whole number"]),
@@ -46,6 +46,12 @@ const MISTAKES: [Mistake; 22] = [
     ("bluegene-p", "dimensions = 3", "dimensions = 7", &["topology.dimensions = 7", "from 1 to 6"]),
     ("bluegene-p", "contention = \"queue\"", "contention = \"queue", &["not TOML"]),
     ("hdr-fat-tree", "uplinks = 7", "uplinks = 0", &["topology.levels[0].uplinks = 0", "from 1 to"]),
+    (
+        "hdr-fat-tree",
+        "{ children = 66, uplinks = 7 },",
+        "{ children = 1, uplinks = 65536 }, { children = 66, uplinks = 65536 },",
+        &["more than 2^24 links", "lower their uplinks"],
+    ),
     ("hdr-fat-tree", "uplinks = 1 }", "up = 1 }", &["topology.levels[1].uplinks is missing", "whole number"]),
     ("slingshot-dragonfly", "groups = 64", "groups = 5000", &["topology.groups = 5000", "from 1 to 1024"]),
 ];
