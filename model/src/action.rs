@@ -164,8 +164,8 @@ impl Collective {
     }
 
     /// About the messages of the operation: those of rank 0, and means of some other first ranks of nodes and
-    /// of some of all others. These are scattered: multiples of a power of two would be those that send most in
-    /// a tree.
+    /// of some of all others. These are scattered: multiples of a power of two would be those that send most
+    /// in a tree.
     pub fn messages(&self) -> f64 {
         let n = self.shape.n;
         let count = |rank| {

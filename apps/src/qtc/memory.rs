@@ -49,8 +49,8 @@ impl Need {
 /// The points do not fit.
 #[derive(Debug, Error)]
 #[error(
-    "{problem} need about {per_pe} a PE, times {pes} PEs of a node, and {verification} on PE 0 for the verification, \
-     {total} in all; the node has {node} available; {remedy}"
+    "{problem} need about {per_pe} a PE, times {pes} PEs of a node, and {verification} on PE 0 for the \
+     verification, {total} in all; the node has {node} available; {remedy}"
 )]
 pub(super) struct TooLarge {
     problem: Problem,

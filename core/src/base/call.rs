@@ -141,9 +141,9 @@ impl fmt::Display for Call {
         match *self {
             Call::Join { barrier, reach, preferences } => write!(
                 f,
-                "init(PELAGO_BARRIER's choice number {barrier}, PELAGO_ROUTE's choice number {reach}, and the \
-                 checksum {preferences:x} of PELAGO_COLL, of the rules in the file of PELAGO_COLL_TUNING, of \
-                 PELAGO_DETERMINISTIC and of PELAGO_SYNC_MEMORY)"
+                "init(PELAGO_BARRIER's choice number {barrier}, PELAGO_ROUTE's choice number {reach}, and \
+                 the checksum {preferences:x} of PELAGO_COLL, of the rules in the file of \
+                 PELAGO_COLL_TUNING, of PELAGO_DETERMINISTIC and of PELAGO_SYNC_MEMORY)"
             ),
             Call::Alloc { kind, bytes, align_bytes } => {
                 write!(f, "{}({bytes} bytes, aligned to {align_bytes})", kind.call("alloc"))

@@ -153,8 +153,8 @@ pub enum ErrorKind {
     },
     /// A message of a PE that is no member of the team any more.
     #[error(
-        "PE {me}: the message with tag {tag} that was found is of PE {source_pe}, which has left the team by a \
-         shrink. Receive all messages before a team is shrunk"
+        "PE {me}: the message with tag {tag} that was found is of PE {source_pe}, which has left the team \
+         by a shrink. Receive all messages before a team is shrunk"
     )]
     FormerMember {
         /// The calling PE.

@@ -31,8 +31,8 @@ struct Uses {
     over: AtomicU32,
 }
 
-/// The turn of an operation among those that have its number, one after the other. It begins when those before
-/// it are over here: messages of both would have the same tags.
+/// The turn of an operation among those that have its number, one after the other. It begins when those
+/// before it are over here: messages of both would have the same tags.
 pub(super) struct Turn {
     turns: Arc<Turns>,
     /// The number in the tags of its messages.

@@ -34,8 +34,8 @@ enum Reading {
 }
 
 impl Engine {
-    /// Continues the collection of all records, as far as possible without a wait. Returns whether a record is
-    /// on its way.
+    /// Continues the collection of all records, as far as possible without a wait. Returns whether a record
+    /// is on its way.
     #[track_caller]
     pub(super) fn look_at_all(&self, long: &Long<'_>, now: Instant) -> bool {
         let Some(mut looker) = self.stall.looker() else { return false };

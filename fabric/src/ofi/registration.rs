@@ -93,7 +93,7 @@ impl<R: Register> Registrations<R> {
         match found {
             Some(region) if unmapping.still_watches(&range) => return Ok(region),
             // Another thread is unmapping this range, and its event has not been read; or the watch has a
-            // hole. What is closed is not watched any more, so that it is closed before the watch begins anew.
+            // hole. To close a registration ends its watch, so this comes before the new watch.
             Some(_) => {
                 let stale = self.kept().remove_touched(&range);
                 self.close(stale);

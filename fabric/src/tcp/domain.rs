@@ -212,6 +212,16 @@ pub(super) enum Starts {
     Fetch(PendingReply),
 }
 
+fn remedy_of_listening(congestion: &Congestion) -> &'static str {
+    match congestion {
+        Congestion::Named(_) => {
+            "PELAGO_TCP_INTERFACE names the interface to use, PELAGO_TCP_CONGESTION an algorithm that the \
+             system permits (net.ipv4.tcp_allowed_congestion_control)"
+        }
+        _ => "PELAGO_TCP_INTERFACE names the interface to use",
+    }
+}
+
 impl Domain {
     /// Opens the domain of a process and listens.
     pub(super) fn open(
@@ -235,19 +245,13 @@ impl Domain {
         if choice.is_local && choice.interface.is_none() {
             addresses = vec![business_card::LOOPBACK];
         }
-        descriptors::make_room(n_pes.div_ceil(each));
         let congestion = Congestion::of(choice.congestion.as_deref());
         let control = congestion.describe();
         log::debug!(target: "fabric", "tcp listens at {addresses:?}, congestion control: {control}");
-        let remedy = match congestion {
-            Congestion::Named(_) => {
-                "PELAGO_TCP_INTERFACE names the interface to use, PELAGO_TCP_CONGESTION an algorithm that \
-                 the system permits (net.ipv4.tcp_allowed_congestion_control)"
-            }
-            _ => "PELAGO_TCP_INTERFACE names the interface to use",
-        };
+        let processes = n_pes.div_ceil(each);
+        descriptors::make_room(processes);
         let (listeners, card) = business_card::listen(&addresses, &congestion)
-            .map_err(failed("listening for the job's other processes", remedy))?;
+            .map_err(failed("listening for the job's other processes", remedy_of_listening(&congestion)))?;
         let poller = Poller::open().map_err(failed("opening a poller", DESCRIPTORS))?;
         for (listener, i) in listeners.iter().zip(0..) {
             let added = poller.add(listener.as_raw_fd(), Tag::Listener(i).code(), Interest::Input);
@@ -266,7 +270,7 @@ impl Domain {
             card,
             interfaces,
             local_pes: local_pes.map_err(failed("opening a doorbell", DESCRIPTORS))?,
-            peers: LazyTable::new(n_pes.div_ceil(each)),
+            peers: LazyTable::new(processes),
             lookup: OnceLock::new(),
             incoming: Mutex::default(),
             unsent: PeerList::default(),

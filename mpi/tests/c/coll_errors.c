@@ -47,7 +47,10 @@ int main(int argc, char **argv) {
     FAILS(MPI_ERR_OP, MPI_Allreduce(a, b, 1, MPI_FLOAT, MPI_BAND, comm));
     FAILS(MPI_ERR_OP, MPI_Scan(a, b, 1, MPI_C_DOUBLE_COMPLEX, MPI_MAX, comm));
     FAILS(MPI_ERR_COUNT, MPI_Exscan(a, b, -1, MPI_INT, MPI_SUM, comm));
-    FAILS(MPI_ERR_BUFFER, MPI_Exscan(a, a, 1, MPI_INT, MPI_SUM, comm));
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    /* Rank 0 has no result. */
+    if (rank > 0) FAILS(MPI_ERR_BUFFER, MPI_Exscan(a, a, 1, MPI_INT, MPI_SUM, comm));
     FAILS(MPI_ERR_BUFFER, MPI_Scan(a, a, 1, MPI_INT, MPI_SUM, comm));
     FAILS(MPI_ERR_BUFFER, MPI_Reduce_scatter_block(a, a, 1, MPI_INT, MPI_SUM, comm));
     FAILS(MPI_ERR_OP, MPI_Reduce_init(a, b, 1, MPI_INT, MPI_OP_NULL, 0, comm, MPI_INFO_NULL, &r));

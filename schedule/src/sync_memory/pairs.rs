@@ -518,8 +518,8 @@ impl Peer {
     /// Reads what the other PE has acknowledged: by its word, and by signals that this PE does not take yet.
     fn hear_all<S: ReceivedSlots>(&mut self, peer: usize, own: &S) {
         let word = own.acknowledgement(peer);
-        // Signals may have acknowledged more than the word, by any number. Only a word that has changed is news,
-        // and of that no more than what is open.
+        // Signals may have acknowledged more than the word, by any number. Only a word that has changed is
+        // news, and of that no more than what is open.
         let has_changed = std::mem::replace(&mut self.heard, word) != word;
         let more = u64::from((word as u32).wrapping_sub(self.acknowledged as u32));
         if has_changed && more > 0 && more <= self.sealed - self.acknowledged {
