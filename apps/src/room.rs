@@ -1,6 +1,6 @@
 //! The memory that a run needs, compared with the memory that is available. This is checked before the run
 //! allocates, so that a run with too large a table ends with a message and does not exhaust the machine.
-//! Invariant: all PEs decide by the same numbers, those of the node that has least.
+//! Invariant: all PEs decide by the same numbers, those of the node that has least for each PE.
 
 use pelago::prelude::*;
 use pelago::{Result, node};
@@ -40,14 +40,15 @@ impl Need {
 pub(crate) struct Supply {
     /// The largest free block in the symmetric heap of each PE.
     pub(crate) heap_free_bytes: u64,
-    /// The memory available to the processes of a node; the maximum of the type if it is unknown.
+    /// The memory available to the processes of the node that has least for each of its PEs; the maximum of
+    /// the type if it is unknown.
     pub(crate) node_bytes: u64,
-    /// The most PEs that a node has.
+    /// The PEs of that node.
     pub(crate) node_pes: usize,
 }
 
 impl Supply {
-    /// Collective: the least supply of all PEs.
+    /// Collective: the supply on the node that has least for each of its PEs, and the least heap.
     pub(crate) fn find(world: &World) -> Result<Self> {
         let node_bytes = node::memory_available_bytes().map_or(u64::MAX, |bytes| bytes as u64);
         // The PEs of simulated nodes are threads of this machine.
@@ -56,10 +57,9 @@ impl Supply {
             false => world.team().split_node()?.n_pes(),
         };
         let all = collect(world, &[world.heap_largest_free_bytes() as u64, node_bytes, mates as u64])?;
-        let of = |index: usize| all.iter().map(move |words| words[index]);
-        let least = |index| of(index).min().expect("a job has PEs");
-        let node_pes = of(2).max().expect("a job has PEs") as usize;
-        Ok(Supply { heap_free_bytes: least(0), node_bytes: least(1), node_pes })
+        let heap_free_bytes = all.iter().map(|words| words[0]).min().expect("a job has PEs");
+        let least = all.iter().min_by_key(|words| words[1] / words[2]).expect("a job has PEs");
+        Ok(Supply { heap_free_bytes, node_bytes: least[1], node_pes: least[2] as usize })
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn run(world: &World, args: &[String]) -> anyhow::Result<ExitCode> {
         }
         // Each PE has two grids of its own for the serial run beside its strip.
         let (what, width) = (format!("a grid of {n} x {n}"), n as u64 + 2);
-        let need = Need { what, heap_bytes: 8 * (4 * width + 2), private_bytes: 32 * width * width };
+        let need = Need { what, heap_bytes: 8 * (4 * width + 4), private_bytes: 32 * width * width };
         if let Err(too_large) = room::check(world, need, |_| "take a smaller --n".to_owned())? {
             return Ok(entry::refuse(world, NAME, &too_large));
         }

@@ -325,7 +325,7 @@ settings! {
         help "how long a PE waits before a stall report; the job ends if no PE can continue";
     peer_timeout: Option<Duration> = parse::limit, "PELAGO_PEER_TIMEOUT", "30", User,
         accepts "none, or seconds above 0 and up to 1000000, such as 30",
-        help "how long the host of another PE may be silent before the job ends; needs the service thread";
+        help "how long the host of another PE may be silent before the job ends; checked by waiting PEs";
     service: bool = parse::switch, "PELAGO_SERVICE_THREAD", "on", User,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "between nodes: a progress thread serves other PEs while this one computes";

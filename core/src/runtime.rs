@@ -265,7 +265,8 @@ impl Core {
         if self.net.is_some() {
             self.message_barrier(Point::Join, Awaited::Join);
         }
-        let preferences = self.collectives.preferences().fingerprint() >> u8::BITS;
+        let preferences = self.collectives.preferences();
+        let preferences = preferences.fingerprint(&(settings.coll_online, settings.coll_form)) >> u8::BITS;
         let call = Call::Join { barrier: settings.barrier as usize, reach: self.routes.code(), preferences };
         self.agree(call).inspect_err(|_| self.close())?;
         self.runtime.two_sided.messaging.teams.engine.barrier.choose(

@@ -11,6 +11,7 @@ use crate::shape::{Blocks, Operation, Shape, Tuning};
 use crate::table::{algorithms, find};
 use crate::tuning::Rules;
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The name of algorithms in two levels, and of the form in two levels of blocking operations.
 const HIERARCHICAL: &str = "hierarchical";
@@ -87,12 +88,13 @@ impl Choice {
 }
 
 impl Preferences {
-    /// A number that differs, most likely, if preferences do: members with others would choose algorithms
-    /// that do not fit together.
-    pub fn fingerprint(&self) -> u64 {
+    /// A number that differs, most likely, if preferences do, or `others`: members with others would choose
+    /// algorithms that do not fit together.
+    pub fn fingerprint(&self, others: &dyn fmt::Debug) -> u64 {
         let Preferences { forced, is_deterministic, graph, rules } = self;
         let forced = forced.iter().map(|(operation, algorithm)| format!("{operation} {} ", algorithm.name));
-        let text = format!("{is_deterministic} {graph:?} {}{}", forced.collect::<String>(), rules.text());
+        let text =
+            format!("{others:?} {is_deterministic} {graph:?} {}{}", forced.collect::<String>(), rules.text());
         // FNV-1a.
         let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         text.bytes().fold(0xcbf2_9ce4_8422_2325, step)

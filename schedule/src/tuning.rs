@@ -67,11 +67,12 @@ pub struct Defect {
 }
 
 impl Rules {
-    /// The text of a file with these rules.
+    /// The text of a file with these rules, in an order that does not depend on that of the file.
     pub fn text(&self) -> String {
         let nodes = if self.is_for_one_node { "one" } else { "any" };
-        let rules = self.rules.values().flatten().map(Rule::text);
-        format!("nodes = {nodes:?}\n{}", rules.collect::<String>())
+        let mut rules: Vec<String> = self.rules.values().flatten().map(Rule::text).collect();
+        rules.sort();
+        format!("nodes = {nodes:?}\n{}", rules.concat())
     }
 
     /// The rules in a text.

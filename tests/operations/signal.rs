@@ -34,7 +34,7 @@ fn ranks_of_spaces_are_other_pes(world: &World) {
         for text in [&other, &indexed] {
             assert!(text.contains("rank 0 is PE 0 for the data and PE 2 for the signals"), "{text}");
         }
-        assert!(nobody.contains("names rank 2, but the team has 2 members"), "{nobody}");
+        assert!(nobody.contains("names rank 2, but the team has the ranks 0 to 1"), "{nobody}");
         // Both in the space, all is well.
         let next = 1 - pair.my_rank();
         inside.put_signal(next, 0, &[5], &arrived, 0, op).unwrap();

@@ -1,6 +1,6 @@
 //! The memory that a run needs, compared with the memory that is available. This is checked before the points
 //! are made, so that a run with too many points ends with a message and does not exhaust the machine.
-//! Invariant: all PEs decide by the same numbers, those of the node that has least.
+//! Invariant: all PEs decide by the same numbers, those of the node that has least for each PE.
 
 use pelago::Result;
 use pelago::prelude::*;

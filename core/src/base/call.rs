@@ -36,7 +36,7 @@ pub enum Call {
     Join {
         barrier: usize,
         reach: usize,
-        /// The fingerprint of the preferences by which algorithms are chosen, without its upper bits.
+        /// The fingerprint of the preferences by which algorithms are chosen: 56 of its bits.
         preferences: u64,
     },
     /// Allocates memory for an object of this kind.
@@ -142,8 +142,8 @@ impl fmt::Display for Call {
             Call::Join { barrier, reach, preferences } => write!(
                 f,
                 "init(PELAGO_BARRIER's choice number {barrier}, PELAGO_ROUTE's choice number {reach}, and \
-                 the checksum {preferences:x} of PELAGO_COLL, of the rules in the file of \
-                 PELAGO_COLL_TUNING, of PELAGO_DETERMINISTIC and of PELAGO_SYNC_MEMORY)"
+                 the checksum {preferences:x} of PELAGO_COLL, PELAGO_COLL_FORM, PELAGO_COLL_ONLINE, the \
+                 rules in the file of PELAGO_COLL_TUNING, PELAGO_DETERMINISTIC and PELAGO_SYNC_MEMORY)"
             ),
             Call::Alloc { kind, bytes, align_bytes } => {
                 write!(f, "{}({bytes} bytes, aligned to {align_bytes})", kind.call("alloc"))

@@ -30,10 +30,7 @@ pub enum ErrorKind {
         n_pes: usize,
     },
     /// A rank that a team or space does not have.
-    #[error(
-        "PE {me}: {operation} names rank {rank}, but the team has {n_ranks} members, with the ranks 0 to {}",
-        n_ranks - 1
-    )]
+    #[error("PE {me}: {operation} names rank {rank}, but the team has the ranks 0 to {}", n_ranks - 1)]
     RankOutOfRange {
         /// The calling PE.
         me: Pe,

@@ -11,7 +11,7 @@ use crate::coll::reduction::Combiner;
 use crate::coll::schedule::Rank;
 use crate::memory::members::Members;
 use crate::msg::envelope::Context;
-use pelago_fabric::sync::{AtomicU32, Ordering};
+use pelago_fabric::sync::{AtomicU16, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 /// The first number that is kept for an operation; the tag of a message has the bits of twice as many.
@@ -21,14 +21,14 @@ const KEPT: u32 = 1 << (u32::BITS - SLOT_BITS - 1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OperationNumber(pub(super) u32);
 
-/// The operations with each number.
+/// The operations with each number: 8 KiB, from the first operation on.
 type Turns = [Uses; KEPT as usize];
 
 /// How many operations have had a number, and how many of them are over.
 #[derive(Default)]
 struct Uses {
-    started: AtomicU32,
-    over: AtomicU32,
+    started: AtomicU16,
+    over: AtomicU16,
 }
 
 /// The turn of an operation among those that have its number, one after the other. It begins when those
@@ -38,7 +38,7 @@ pub(super) struct Turn {
     /// The number in the tags of its messages.
     pub(super) number: u32,
     index: u32,
-    before: u32,
+    before: u16,
 }
 
 impl Turn {

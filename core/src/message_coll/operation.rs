@@ -136,6 +136,9 @@ impl Operation {
 
     /// The PE that the next step needs, if it is one.
     pub(super) fn awaits(&self) -> Option<Pe> {
+        if !self.turn.has_come() {
+            return None;
+        }
         match &self.run {
             Run::Plan(Planned { plan, .. }) => match plan.work.get(self.at)? {
                 Work::Await(number) => Some(plan.receives[*number].from),

@@ -3,7 +3,7 @@
 use super::envelope::{Context, Envelope};
 use super::process;
 use super::request::{Phase, Request, RequestId};
-use super::state::{Answer, Exchange, Kept, State, Unexpected, Wanted};
+use super::state::{Answer, Exchange, Kept, State, Unexpected};
 use super::wire::{ANNOUNCE_WORDS, Announcement, Home, Kind, Target};
 use crate::Pe;
 use crate::base::trace::Event;
@@ -17,8 +17,9 @@ const BATCH: usize = 64;
 
 impl State {
     /// Takes the messages that have arrived from mapped PEs, and sends what waits to be sent to them.
-    /// The result is a description of a message that no PE can have sent, if there is one.
-    pub(super) fn poll(&mut self, world: &Teams, wanted: Wanted) -> Result<(), String> {
+    /// `is_wanted` if a probe wants more than this PE would keep, as a posted receive does. The result is a
+    /// description of a message that no PE can have sent, if there is one.
+    pub(super) fn poll(&mut self, world: &Teams, is_wanted: bool) -> Result<(), String> {
         self.note_contacts();
         let State { inputs, senders, exchange, .. } = self;
         for &from in senders.iter() {
@@ -29,7 +30,7 @@ impl State {
             }
             for _ in 0..BATCH {
                 let is_taken = unsolicited.has_message()
-                    && exchange.takes(from, wanted)
+                    && exchange.takes(from, is_wanted)
                     && take_next(unsolicited, exchange, world, from)?;
                 if !is_taken {
                     break;
@@ -39,8 +40,8 @@ impl State {
         if !exchange.busy.is_empty() {
             exchange.flush_fifos();
         }
-        if !exchange.stalled.is_empty() {
-            exchange.allow_stalled(wanted);
+        if is_wanted || exchange.matching.has_posted() {
+            exchange.allow_stalled();
         }
         Ok(())
     }
@@ -126,7 +127,7 @@ impl Exchange {
                 let announcement = Announcement::from_words(payload.words::<ANNOUNCE_WORDS>())?;
                 let envelope = envelope()?;
                 self.record(world, from, announcement.bytes);
-                let posted = self.take_posted(&envelope);
+                let posted = self.matching.take_posted(&envelope);
                 let peer = &mut self.peers[from];
                 peer.arrived += 1;
                 match posted {
@@ -204,7 +205,7 @@ impl Exchange {
         send: Option<u64>,
     ) -> Option<()> {
         let bytes = payload.len() - skipped;
-        let posted = self.take_posted(&envelope);
+        let posted = self.matching.take_posted(&envelope);
         let peer = &mut self.peers[from];
         peer.arrived += 1;
         let Some(id) = posted else {

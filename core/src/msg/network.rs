@@ -7,7 +7,7 @@
 use super::TwoSided;
 use super::outgoing::First;
 use super::request::{Phase, RequestId};
-use super::state::{Answer, Exchange, Peer, Wanted};
+use super::state::{Answer, Exchange, Peer};
 use super::wire::{Kind, Target};
 use crate::Pe;
 use crate::base::trace::{Category, Event};
@@ -92,7 +92,7 @@ impl TwoSided {
             let Some(state) = self.msg.get_if_open() else { return true };
             let mut state = state.lock();
             // A long message that has not been taken may come in pieces.
-            self.poll(&mut state, Wanted::Posted);
+            self.poll(&mut state, false);
             return state.exchange.peers[pe].arriving == 0;
         }
         let mut state = self.msg.get(&self.messaging.teams).lock();
@@ -344,19 +344,12 @@ impl Exchange {
         self.answer(pe, Answer::new(Kind::Allow, 0, allowed));
     }
 
-    /// Allows the PEs that may send nothing more a few messages, if a probe or a posted receive wants those.
-    #[cold]
-    pub(super) fn allow_stalled(&mut self, wanted: Wanted) {
-        let mut stalled = std::mem::take(&mut self.stalled);
-        stalled.retain(|&pe| {
-            let is_wanted = self.wants(pe, wanted);
-            if is_wanted {
-                self.peers[pe].is_noted_stalled = false;
-                self.allow(pe, true);
-            }
-            !is_wanted
-        });
-        self.stalled = stalled;
+    /// Allows the PEs that may send nothing more a few messages, which a probe or a posted receive wants.
+    pub(super) fn allow_stalled(&mut self) {
+        for pe in std::mem::take(&mut self.stalled) {
+            self.peers[pe].is_noted_stalled = false;
+            self.allow(pe, true);
+        }
     }
 }
 

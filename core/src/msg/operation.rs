@@ -2,7 +2,7 @@
 
 use super::envelope::{ANY_TAG, Context, Envelope, Tag};
 use super::request::{Completed, Phase, Request, RequestId, Status};
-use super::state::{Direct, Exchange, State, Unexpected, Wanted};
+use super::state::{Direct, Exchange, State, Unexpected};
 use super::wire::eager_words;
 use super::{TwoSided, process};
 use crate::Pe;
@@ -227,7 +227,10 @@ impl TwoSided {
         let exchange = &mut state.exchange;
         let id = exchange.requests.add(Exchange::receive_request(pattern, buffer, room));
         match exchange.matching.find_unexpected(&pattern) {
-            None => exchange.post(pattern, id),
+            None => {
+                let place = exchange.matching.post(pattern, id);
+                exchange.requests.get(id).phase = Phase::Posted(place);
+            }
             Some(place) => {
                 let (envelope, message) = exchange.matching.take_unexpected(place);
                 self.receive_unexpected(state, id, envelope, message);
@@ -277,7 +280,7 @@ impl TwoSided {
                 Direct::Later(stamp, expected) => (stamp, expected),
             };
             if state.has_other_work() {
-                self.poll(&mut state, Wanted::Posted);
+                self.poll(&mut state, false);
             }
             drop(state);
             loop {
@@ -354,7 +357,7 @@ impl TwoSided {
     pub fn look(&self, id: RequestId) -> Option<Status> {
         let mut state = self.lock();
         if state.exchange.requests.get(id).phase != Phase::Done {
-            self.poll(&mut state, Wanted::Posted);
+            self.poll(&mut state, false);
         }
         let status = state.exchange.requests.free_if_done(id);
         let has_net_work = state.exchange.has_net_work();
@@ -368,9 +371,9 @@ impl TwoSided {
     /// Takes what has come through FIFOs, and sends what waits. Nothing, once this PE is closed: buffers of
     /// requests may be gone.
     #[track_caller]
-    pub(super) fn poll(&self, state: &mut State, wanted: Wanted) {
+    pub(super) fn poll(&self, state: &mut State, is_wanted: bool) {
         if !self.is_closed()
-            && let Err(reason) = state.poll(&self.messaging.teams, wanted)
+            && let Err(reason) = state.poll(&self.messaging.teams, is_wanted)
         {
             self.fail_invalid(&reason);
         }
@@ -468,7 +471,7 @@ impl TwoSided {
         let request = exchange.requests.get(id);
         let Phase::Posted(place) = request.phase else { return false };
         request.is_cancelled = true;
-        exchange.unpost(place);
+        exchange.matching.unpost(place);
         exchange.complete(id);
         true
     }
@@ -503,7 +506,7 @@ impl TwoSided {
             drop(state);
             self.progress();
             state = self.lock();
-            self.poll(&mut state, Wanted::From(pattern.source));
+            self.poll(&mut state, true);
             place = state.exchange.matching.find_unexpected(pattern);
         }
         let found = place.map(|place| found(&mut state.exchange, place));
@@ -545,7 +548,7 @@ impl TwoSided {
     pub fn advance_messages(&self) {
         let Some(state) = self.msg.get_if_open() else { return };
         let Some(mut state) = state.try_lock() else { return };
-        self.poll(&mut state, Wanted::Posted);
+        self.poll(&mut state, false);
         let has_net_work = state.exchange.has_net_work();
         drop(state);
         if has_net_work {

@@ -4,10 +4,9 @@
 //! delivers messages under its own lock, and takes this one then.
 
 use super::cma::Cma;
-use super::envelope::{ANY_SOURCE, Envelope};
+use super::envelope::Envelope;
 use super::matching::Matching;
 use super::peers::Peers;
-use super::queue::Place;
 use super::request::{Phase, Request, RequestId, Requests, Status};
 use super::wire::{Announcement, Kind, Target, eager_words};
 use crate::Pe;
@@ -128,8 +127,6 @@ pub(super) struct Exchange {
     pub(super) written: Vec<RequestId>,
     /// PEs of the network that may send nothing more, perhaps.
     pub(super) stalled: Vec<Pe>,
-    /// The number of posted receives from any source.
-    posted_any: usize,
     /// Requests that have completed, and messages that have arrived, so far.
     pub(super) completed: u64,
     pub(super) arrived: u64,
@@ -193,8 +190,6 @@ pub(super) struct Peer {
     pub(super) told: u64,
     /// Whether it is in the list of PEs that may send nothing more.
     pub(super) is_noted_stalled: bool,
-    /// The number of posted receives from it alone.
-    posted: usize,
     /// Receives that have a message of it, whose data are to come in pieces.
     pub(super) arriving: usize,
     /// Whether it was asked to say that it has sent all, and whether it has said so.
@@ -359,7 +354,6 @@ impl State {
                 putting: Vec::new(),
                 written: Vec::new(),
                 stalled: Vec::new(),
-                posted_any: 0,
                 completed: 0,
                 arrived: 0,
                 kept_max,
@@ -411,18 +405,9 @@ impl State {
         self.note_contacts();
         self.senders.iter().any(|&pe| {
             let Some([unsolicited, solicited]) = self.inputs.get(pe) else { return false };
-            solicited.has_message() || unsolicited.has_message() && self.exchange.takes(pe, Wanted::Posted)
+            solicited.has_message() || unsolicited.has_message() && self.exchange.takes(pe, false)
         })
     }
-}
-
-/// Which unsolicited messages this PE takes although it has no room to keep them.
-#[derive(Clone, Copy)]
-pub(super) enum Wanted {
-    /// Those of sources that posted receives name.
-    Posted,
-    /// Those of a source that a probe names as well; it may be [`ANY_SOURCE`].
-    From(u32),
 }
 
 /// The outcome of a look for a message at the head of a FIFO.
@@ -472,51 +457,12 @@ impl State {
 }
 
 impl Exchange {
-    /// Whether this PE takes unsolicited messages of a PE now: while it has room to keep them, and else if a
-    /// probe or a posted receive wants them.
+    /// Whether this PE takes unsolicited messages of a PE now: if a probe or a posted receive wants them, and
+    /// else while it has room to keep them.
     #[inline(always)]
-    pub(super) fn takes(&self, from: Pe, wanted: Wanted) -> bool {
+    pub(super) fn takes(&self, from: Pe, is_wanted: bool) -> bool {
         let peer = &self.peers[from];
-        peer.arrived - peer.matched < self.kept_max || self.wants(from, wanted)
-    }
-
-    /// Whether a probe or a posted receive wants messages of a PE.
-    #[inline]
-    pub(super) fn wants(&self, from: Pe, wanted: Wanted) -> bool {
-        let is_probed = match wanted {
-            Wanted::Posted => false,
-            Wanted::From(source) => source == ANY_SOURCE || source as Pe == from,
-        };
-        is_probed || self.posted_any > 0 || self.peers[from].posted > 0
-    }
-
-    /// Posts a receive that no unexpected message matches.
-    pub(super) fn post(&mut self, pattern: Envelope, id: RequestId) {
-        let place = self.matching.post(pattern, id);
-        self.requests.get(id).phase = Phase::Posted(place);
-        *self.posted_from(pattern.source) += 1;
-    }
-
-    /// Takes the posted receive that a message matches, if there is one.
-    #[inline]
-    pub(super) fn take_posted(&mut self, message: &Envelope) -> Option<RequestId> {
-        let id = self.matching.take_posted(message)?;
-        let pattern = self.requests.get(id).envelope;
-        *self.posted_from(pattern.source) -= 1;
-        Some(id)
-    }
-
-    /// Takes a posted receive back.
-    pub(super) fn unpost(&mut self, place: Place) {
-        let id = self.matching.unpost(place);
-        let pattern = self.requests.get(id).envelope;
-        *self.posted_from(pattern.source) -= 1;
-    }
-
-    /// The number of posted receives from a source.
-    #[inline(always)]
-    fn posted_from(&mut self, source: u32) -> &mut usize {
-        if source == ANY_SOURCE { &mut self.posted_any } else { &mut self.peers[source as Pe].posted }
+        peer.arrived - peer.matched < self.kept_max || is_wanted || self.matching.has_posted()
     }
 
     /// A part of a FIFO has become free in which this PE receives from a PE.
@@ -587,7 +533,6 @@ impl Peer {
             allowed: KEPT_MIN,
             told: KEPT_MIN,
             is_noted_stalled: false,
-            posted: 0,
             arriving: 0,
             is_asked: false,
             has_sent_all: false,

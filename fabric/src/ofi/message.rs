@@ -59,8 +59,9 @@ pub(super) struct Inbox {
     arena: Arena,
     /// Pieces of it, each with the slot by which the queue names it.
     buffers: Vec<(NonNull<Slot>, NonNull<u8>)>,
-    /// The slots of buffers of which it is not known whether libfabric owns them. They were cancelled.
-    /// Buffers that libfabric owns come back before the queue is empty again.
+    /// The slots of buffers of which it is not known whether libfabric owns them, because they were
+    /// cancelled, and of those that it had no room for. Buffers that it owns come back before the queue is
+    /// empty again.
     in_doubt: RefCell<Vec<NonNull<Slot>>>,
 }
 

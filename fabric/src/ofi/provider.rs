@@ -174,8 +174,14 @@ impl Ofi {
     }
 
     /// Makes sure that a transfer may use memory of the program. If it may not, its slot is freed.
-    fn lend(&self, mut slot: NonNull<Slot>, pe: Pe, start: usize, bytes: usize) -> Option<*mut c_void> {
-        match self.memory.lend(start, bytes) {
+    fn lend(
+        &self,
+        mut slot: NonNull<Slot>,
+        pe: Pe,
+        (start, bytes): (usize, usize),
+        is_target: bool,
+    ) -> Option<*mut c_void> {
+        match self.memory.lend(start, bytes, is_target) {
             Ok(Loan { descriptor, lent }) => {
                 // SAFETY: the slot was taken for the transfer, which is not started yet.
                 unsafe { slot.as_mut().lent = lent };
@@ -209,7 +215,7 @@ impl Ofi {
         bytes: usize,
     ) -> Option<(*mut u8, *mut c_void)> {
         if !self.bounces(target, bytes) {
-            return Some((target, self.lend(slot, pe, target as usize, bytes)?));
+            return Some((target, self.lend(slot, pe, (target as usize, bytes), true)?));
         }
         let mut slots = self.slots.borrow_mut();
         // SAFETY: the slot has a buffer, and no other operation has the slot; the caller guarantees the
@@ -524,7 +530,9 @@ impl Provider for Ofi {
         }
         if bytes > BUFFER_BYTES {
             let Some(mut slot) = self.take(Kind::Put, pe, token) else { return Status::Again };
-            let Some(descriptor) = self.lend(slot, pe, source as usize, bytes) else { return Status::Again };
+            let Some(descriptor) = self.lend(slot, pe, (source as usize, bytes), false) else {
+                return Status::Again;
+            };
             // SAFETY: the slot was just taken; the caller guarantees source and target.
             return unsafe {
                 slot.as_mut().owes_sent = token.is_some();

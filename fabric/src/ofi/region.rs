@@ -37,6 +37,8 @@ pub(super) struct Region {
     mr: NonNull<fid_mr>,
     pub(super) start: usize,
     pub(super) bytes: usize,
+    /// Whether this PE's gets may write there.
+    is_target: bool,
     domain: Arc<Domain>,
 }
 
@@ -93,7 +95,7 @@ impl Region {
         };
         let operation = format!("registering {bytes} bytes of memory");
         let mr = opened(domain.library(), &operation, code, mr)?;
-        Ok(Region { mr, start, bytes, domain: Arc::clone(domain) })
+        Ok(Region { mr, start, bytes, is_target: true, domain: Arc::clone(domain) })
     }
 
     fn check(&self, operation: &str, code: i32) -> Result<(), OfiError> {
@@ -184,13 +186,19 @@ impl Register for Anywhere {
     type Region = Region;
     type Error = OfiError;
 
-    /// Memory that the program may only read is registered as a source of puts alone: a provider that pins
-    /// pages for writing is refused them by the system.
     fn register(&self, range: Range<usize>) -> Result<Region, OfiError> {
-        let (start, bytes) = (range.start, range.len());
-        Region::own(&self.0, start, bytes).or_else(|error| {
-            Region::open(&self.0, start, bytes, (FI_WRITE, self.0.next_key())).map_err(|_| error)
-        })
+        Region::own(&self.0, range.start, range.len())
+    }
+
+    /// A provider that pins the pages for writing would be refused them by the system.
+    fn register_source(&self, range: Range<usize>) -> Result<Region, OfiError> {
+        let mut region = Region::open(&self.0, range.start, range.len(), (FI_WRITE, self.0.next_key()))?;
+        region.is_target = false;
+        Ok(region)
+    }
+
+    fn is_target(region: &Region) -> bool {
+        region.is_target
     }
 }
 
@@ -264,16 +272,16 @@ impl Memory {
         found.map(|(_, region)| region.descriptor())
     }
 
-    /// Makes sure that a range may be used.
+    /// Makes sure that a range may be used, to be written if it is a target.
     ///
     /// # Errors
     /// If it has to be registered, and the provider refuses.
-    pub(super) fn lend(&self, start: usize, bytes: usize) -> Result<Loan, OfiError> {
+    pub(super) fn lend(&self, start: usize, bytes: usize, is_target: bool) -> Result<Loan, OfiError> {
         let Some(cache) = &self.cache else { return Ok(Loan { descriptor: null_mut(), lent: None }) };
         if let Some(descriptor) = self.exposed_descriptor(start, bytes) {
             return Ok(Loan { descriptor, lent: None });
         }
-        let region = cache.lend(start, bytes)?;
+        let region = cache.lend(start, bytes, is_target)?;
         Ok(Loan { descriptor: region.descriptor(), lent: Some(region) })
     }
 }

@@ -27,7 +27,14 @@ pub(super) trait Register: Send + Sync + 'static {
     type Region: Send + Sync;
     type Error;
 
+    /// Registers memory that transfers may read and write.
     fn register(&self, range: Range<usize>) -> Result<Self::Region, Self::Error>;
+
+    /// Registers memory that transfers may only read, as the program may.
+    fn register_source(&self, range: Range<usize>) -> Result<Self::Region, Self::Error>;
+
+    /// Whether transfers may write there.
+    fn is_target(region: &Self::Region) -> bool;
 }
 
 /// A cache of registrations.
@@ -74,16 +81,25 @@ impl<R: Register> Registrations<R> {
         Registrations { how, kept, unmapping }
     }
 
-    /// The registration of a range, which is in use as long as the result is held.
+    /// The registration of a range, for transfers that write there if it is a target. It is in use as long as
+    /// the result is held.
     ///
     /// # Errors
     /// If the memory cannot be registered.
-    pub(super) fn lend(&self, start: usize, bytes: usize) -> Result<Arc<R::Region>, R::Error> {
+    pub(super) fn lend(
+        &self,
+        start: usize,
+        bytes: usize,
+        is_target: bool,
+    ) -> Result<Arc<R::Region>, R::Error> {
         let range = start / PAGE_BYTES * PAGE_BYTES..(start + bytes).next_multiple_of(PAGE_BYTES);
-        let Some(unmapping) = &self.unmapping else { return self.how.register(range).map(Arc::new) };
+        let Some(unmapping) = &self.unmapping else {
+            return self.register(range, is_target).map(Arc::new);
+        };
+        let serves = |region: &R::Region| !is_target || R::is_target(region);
         let (found, gone) = loop {
             unmapping.await_told();
-            let answer = self.kept().find(&range);
+            let answer = self.kept().find(&range, serves);
             // Ranges that were unmapped before this call are known, unless they are being reported now.
             if !unmapping.is_telling() {
                 break answer;
@@ -92,36 +108,48 @@ impl<R: Register> Registrations<R> {
         self.close(gone);
         match found {
             Some(region) if unmapping.still_watches(&range) => return Ok(region),
-            // Another thread is unmapping this range, and its event has not been read; or the watch has a
-            // hole. To close a registration ends its watch, so this comes before the new watch.
+            // Another thread is unmapping this range, and its event has not been read.
             Some(_) => {
-                let stale = self.kept().remove_touched(&range);
+                let mut kept = self.kept();
+                kept.mark(std::slice::from_ref(&range));
+                let stale = kept.remove_stale();
+                drop(kept);
                 self.close(stale);
             }
             None => {}
         }
         let is_watched = unmapping.add(&range);
-        let region = match self.how.register(range.clone()) {
-            Ok(region) => region,
-            // Idle registrations may be the reason.
-            Err(_) => {
-                let idle = self.kept().remove_idle();
-                self.close(idle);
-                self.how.register(range.clone())?
-            }
-        };
-        let region = Arc::new(region);
+        let region = Arc::new(self.register(range.clone(), is_target)?);
         if is_watched {
-            let gone = self.kept().keep(range, Arc::clone(&region));
+            let mut kept = self.kept();
+            let gone = kept.keep(range.clone(), Arc::clone(&region), serves);
+            // A thread that has closed another registration may have ended the watch over a part of this one.
+            unmapping.add(&range);
+            drop(kept);
             self.close(gone);
         }
         Ok(region)
     }
 
-    /// Closes registrations. The lock is not held, because closing may unmap memory.
+    /// Registers a range. Idle registrations may be the reason that it cannot be.
+    fn register(&self, range: Range<usize>, is_target: bool) -> Result<R::Region, R::Error> {
+        self.how.register(range.clone()).or_else(|_| {
+            let idle = self.kept().remove_idle();
+            self.close(idle);
+            let again = self.how.register(range.clone());
+            again.or_else(|error| match is_target {
+                true => Err(error),
+                false => self.how.register_source(range).map_err(|_| error),
+            })
+        })
+    }
+
+    /// Closes registrations. Pages of other ones stay watched. The lock is not held at the end, because closing
+    /// may unmap memory.
     fn close(&self, gone: Gone<R::Region>) {
         if let Some(unmapping) = &self.unmapping {
-            gone.iter().for_each(|(range, _)| unmapping.remove(range));
+            let kept = self.kept();
+            gone.iter().flat_map(|(range, _)| kept.uncovered(range)).for_each(|part| unmapping.remove(&part));
         }
     }
 
@@ -140,12 +168,13 @@ impl<R: Register> Drop for Registrations<R> {
 
 impl<T> Kept<T> {
     /// The registration of a range, if there is one, and the registrations that must be closed.
-    fn find(&mut self, range: &Range<usize>) -> (Option<Arc<T>>, Gone<T>) {
+    fn find(&mut self, range: &Range<usize>, serves: impl Fn(&T) -> bool) -> (Option<Arc<T>>, Gone<T>) {
         let gone = self.remove_stale();
         self.clock += 1;
         let clock = self.clock;
         let mut before = self.regions.range_mut(..=range.start).rev();
-        let found = before.find(|(_, entry)| entry.end >= range.end).map(|(_, entry)| {
+        let found = before.find(|(_, entry)| entry.end >= range.end && serves(&entry.region));
+        let found = found.map(|(_, entry)| {
             entry.lent_at = clock;
             Arc::clone(&entry.region)
         });
@@ -153,9 +182,9 @@ impl<T> Kept<T> {
     }
 
     /// Keeps a registration, and returns the registrations that were removed to make room for it.
-    fn keep(&mut self, range: Range<usize>, region: Arc<T>) -> Gone<T> {
+    fn keep(&mut self, range: Range<usize>, region: Arc<T>, serves: impl Fn(&T) -> bool) -> Gone<T> {
         // If two begin at the same address, the longer one stays.
-        let is_longer = |entry: &Entry<T>| !entry.is_stale && entry.end >= range.end;
+        let is_longer = |entry: &Entry<T>| !entry.is_stale && entry.end >= range.end && serves(&entry.region);
         if self.regions.get(&range.start).is_some_and(is_longer) {
             return Vec::new();
         }
@@ -203,10 +232,19 @@ impl<T> Kept<T> {
         }
     }
 
-    /// Removes the registrations that have pages in a range.
-    fn remove_touched(&mut self, range: &Range<usize>) -> Gone<T> {
-        self.mark(std::slice::from_ref(range));
-        self.remove_stale()
+    /// The parts of a range that no registration has.
+    fn uncovered(&self, range: &Range<usize>) -> Vec<Range<usize>> {
+        let (mut parts, mut at) = (Vec::new(), range.start);
+        for (&start, entry) in self.regions.range(..range.end) {
+            if start > at {
+                parts.push(at..start);
+            }
+            at = at.max(entry.end);
+        }
+        if at < range.end {
+            parts.push(at..range.end);
+        }
+        parts
     }
 
     fn remove_stale(&mut self) -> Gone<T> {
@@ -246,6 +284,14 @@ mod tests {
             self.open.fetch_add(1, Ordering::Relaxed);
             Ok(Counted(Arc::clone(&self.open)))
         }
+
+        fn register_source(&self, _range: Range<usize>) -> Result<Counted, ()> {
+            Err(())
+        }
+
+        fn is_target(_: &Counted) -> bool {
+            true
+        }
     }
 
     /// A mapping: its start and its length. It is unmapped when it is dropped.
@@ -281,69 +327,107 @@ mod tests {
     fn what_lies_in_a_registration_is_not_registered_again() {
         let (cache, memory) = (Registrations::new(Counting::default()), Mapping::new(None, PAGES));
         assert!(cache.unmapping.is_some(), "the system says what is unmapped");
-        drop(cache.lend(memory.0, PAGES).unwrap());
-        drop(cache.lend(memory.0 + 5000, 100).unwrap());
-        drop(cache.lend(memory.0, 1).unwrap());
+        drop(cache.lend(memory.0, PAGES, true).unwrap());
+        drop(cache.lend(memory.0 + 5000, 100, true).unwrap());
+        drop(cache.lend(memory.0, 1, true).unwrap());
         assert_eq!(counts(&cache), [1, 1]);
         let beyond = Mapping::new(None, PAGES);
-        drop(cache.lend(beyond.0 + 1, PAGES - 1).unwrap());
+        drop(cache.lend(beyond.0 + 1, PAGES - 1, true).unwrap());
         assert_eq!(counts(&cache), [2, 2]);
     }
 
     #[test]
     fn a_registration_is_found_behind_one_of_a_part() {
         let (cache, memory) = (Registrations::new(Counting::default()), Mapping::new(None, PAGES));
-        drop(cache.lend(memory.0 + 4 * PAGE_BYTES, PAGE_BYTES).unwrap());
-        drop(cache.lend(memory.0, PAGES).unwrap());
-        drop(cache.lend(memory.0 + 8 * PAGE_BYTES, PAGE_BYTES).unwrap());
+        drop(cache.lend(memory.0 + 4 * PAGE_BYTES, PAGE_BYTES, true).unwrap());
+        drop(cache.lend(memory.0, PAGES, true).unwrap());
+        drop(cache.lend(memory.0 + 8 * PAGE_BYTES, PAGE_BYTES, true).unwrap());
         assert_eq!(counts(&cache)[0], 2);
     }
 
-    /// The watch over the larger range has a hole where the smaller one was closed.
+    /// Also the pages that it has in common with a registration that was closed are watched.
     #[test]
-    fn a_range_that_is_not_watched_whole_is_registered_anew() {
+    fn a_registration_stays_watched_when_one_of_a_part_is_closed() {
         let cache = Registrations::new(Counting::default());
         let (memory, others) = (Mapping::new(None, PAGES), Mapping::new(None, 2 * KEPT_MAX * PAGE_BYTES));
-        drop(cache.lend(memory.0 + 4 * PAGE_BYTES, PAGE_BYTES).unwrap());
+        drop(cache.lend(memory.0 + 4 * PAGE_BYTES, PAGE_BYTES, true).unwrap());
         for i in 1..KEPT_MAX {
-            drop(cache.lend(others.0 + 2 * i * PAGE_BYTES, 1).unwrap());
+            drop(cache.lend(others.0 + 2 * i * PAGE_BYTES, 1, true).unwrap());
         }
         let before = counts(&cache)[0];
         // The oldest, a part of it, has to go.
-        drop(cache.lend(memory.0, PAGES).unwrap());
-        drop(cache.lend(memory.0, PAGES).unwrap());
-        assert_eq!(counts(&cache)[0], before + 2, "it was registered, and then registered and watched anew");
-        drop(cache.lend(memory.0, PAGES).unwrap());
-        assert_eq!(counts(&cache)[0], before + 2);
+        drop(cache.lend(memory.0, PAGES, true).unwrap());
+        drop(cache.lend(memory.0, PAGES, true).unwrap());
+        assert_eq!(counts(&cache)[0], before + 1);
+        // SAFETY: the page is mapped, and its contents are of no interest.
+        unsafe {
+            let page = (memory.0 + 4 * PAGE_BYTES) as *mut libc::c_void;
+            libc::madvise(page, PAGE_BYTES, libc::MADV_DONTNEED);
+        }
+        drop(cache.lend(memory.0, PAGES, true).unwrap());
+        assert_eq!(counts(&cache)[0], before + 2, "the page is another one");
+    }
+
+    /// Memory that may only be read is registered as a source, and for nothing else.
+    #[test]
+    fn a_source_is_no_target() {
+        /// Refuses to register memory as a target at first.
+        #[derive(Default)]
+        struct Sources(AtomicUsize);
+
+        impl Register for Sources {
+            type Region = bool;
+            type Error = &'static str;
+
+            fn register(&self, _range: Range<usize>) -> Result<bool, &'static str> {
+                let is_writable = self.0.fetch_add(1, Ordering::Relaxed) >= 4;
+                is_writable.then_some(true).ok_or("read-only")
+            }
+
+            fn register_source(&self, _range: Range<usize>) -> Result<bool, &'static str> {
+                Ok(false)
+            }
+
+            fn is_target(region: &bool) -> bool {
+                *region
+            }
+        }
+
+        let (cache, memory) = (Registrations::new(Sources::default()), Mapping::new(None, PAGES));
+        assert!(!*cache.lend(memory.0, PAGES, false).unwrap());
+        assert!(!*cache.lend(memory.0, 1, false).unwrap());
+        assert_eq!(cache.lend(memory.0, PAGES, true).unwrap_err(), "read-only");
+        assert!(*cache.lend(memory.0, PAGES, true).unwrap());
+        assert!(*cache.lend(memory.0, PAGES, false).unwrap());
     }
 
     #[test]
     fn memory_that_was_unmapped_is_registered_anew() {
         let (cache, memory) = (Registrations::new(Counting::default()), Mapping::new(None, PAGES));
         let at = memory.0;
-        drop(cache.lend(at, PAGES).unwrap());
+        drop(cache.lend(at, PAGES, true).unwrap());
         for round in 2..100 {
             drop(Mapping(at + PAGE_BYTES, PAGE_BYTES));
             let again = Mapping::new(Some(at + PAGE_BYTES), PAGE_BYTES);
-            drop(cache.lend(at, PAGES).unwrap());
+            drop(cache.lend(at, PAGES, true).unwrap());
             assert_eq!(counts(&cache), [round, 1], "once for each time that it was mapped");
             std::mem::forget(again);
         }
         // Pages that were given back to the system without being unmapped are new pages as well. SAFETY: the
         // page is mapped, and its contents are of no interest.
         unsafe { libc::madvise(at as *mut libc::c_void, PAGE_BYTES, libc::MADV_DONTNEED) };
-        drop(cache.lend(at, PAGES).unwrap());
+        drop(cache.lend(at, PAGES, true).unwrap());
         assert_eq!(counts(&cache), [100, 1]);
     }
 
     #[test]
     fn what_is_in_use_stays_open_whatever_is_unmapped() {
         let (cache, memory) = (Registrations::new(Counting::default()), Mapping::new(None, PAGES));
-        let lent = cache.lend(memory.0, PAGES).unwrap();
+        let lent = cache.lend(memory.0, PAGES, true).unwrap();
         drop(memory);
         assert_eq!(counts(&cache), [1, 1]);
         let other = Mapping::new(None, PAGES);
-        drop(cache.lend(other.0, 1).unwrap());
+        drop(cache.lend(other.0, 1, true).unwrap());
         assert_eq!(counts(&cache), [2, 2], "it is not kept any more, but in use");
         drop(lent);
         assert_eq!(counts(&cache), [2, 1]);
@@ -353,7 +437,7 @@ mod tests {
     fn idle_registrations_are_bounded_and_the_oldest_go_first() {
         let cache = Registrations::new(Counting::default());
         let memory = Mapping::new(None, 3 * KEPT_MAX * PAGE_BYTES);
-        let page = |i: usize| cache.lend(memory.0 + 2 * i * PAGE_BYTES, 1).unwrap();
+        let page = |i: usize| cache.lend(memory.0 + 2 * i * PAGE_BYTES, 1, true).unwrap();
         let in_use = page(0);
         (1..=KEPT_MAX).for_each(|i| drop(page(i)));
         assert_eq!(counts(&cache), [KEPT_MAX + 1, KEPT_MAX]);
@@ -373,8 +457,8 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..500 {
                         let memory = Mapping::new(None, PAGES);
-                        let lent = cache.lend(memory.0, PAGES).unwrap();
-                        drop(cache.lend(memory.0, PAGES).unwrap());
+                        let lent = cache.lend(memory.0, PAGES, true).unwrap();
+                        drop(cache.lend(memory.0, PAGES, true).unwrap());
                         drop(lent);
                     }
                 });

@@ -9,6 +9,7 @@
 //! events, because the holder of the lock may be the thread that unmaps. It allocates and frees nothing,
 //! because it must not unmap memory itself.
 
+use super::registration::PAGE_BYTES;
 use crate::sync::{AtomicBool, Ordering};
 use crate::threads::without_signals;
 use libc::{c_int, c_ulong};
@@ -94,12 +95,14 @@ impl Unmapping {
         request(&self.shared.events, UFFDIO_UNREGISTER, &mut [range.start as u64, range.len() as u64]);
     }
 
-    /// Whether all of a range is still watched. The system may reuse addresses before it reports that they
-    /// were unmapped, and a part of the range may have been removed with another range.
+    /// Whether the first and last page of a range are still watched. The system may reuse addresses before it
+    /// reports that they were unmapped.
     pub(super) fn still_watches(&self, range: &Range<usize>) -> bool {
-        // Permitting writes to pages that are not protected has no effect, but fails if one is not watched.
-        let mut arguments = [range.start as u64, range.len() as u64, 0];
-        request(&self.shared.events, UFFDIO_WRITEPROTECT, &mut arguments)
+        [range.start, range.end - PAGE_BYTES].into_iter().all(|page| {
+            // Permitting writes to a page that is not protected has no effect, but fails if the page is not
+            // watched.
+            request(&self.shared.events, UFFDIO_WRITEPROTECT, &mut [page as u64, PAGE_BYTES as u64, 0])
+        })
     }
 
     /// Whether unmapped ranges are being reported.

@@ -83,7 +83,7 @@ fn mpiexec_takes_what_other_launchers_take() {
     let agent = folder().join("agent.sh");
     std::fs::write(&agent, "shift\nexec sh -c \"$*\"\n").unwrap();
     let agent = format!("sh {}", agent.display());
-    let cases: [(&[&str], &str); 17] = [
+    let cases: [(&[&str], &str); 18] = [
         (&["-n", "2", path], "2 - -\n"),
         (&["-np", "3", path, "-np"], "3 - -np\n"),
         (&["-n", "1", path, ":", "-np", "2", path], "3 - -\n"),
@@ -99,6 +99,7 @@ fn mpiexec_takes_what_other_launchers_take() {
         (&["-n", "1", "-wdir", parent, &format!("./{name}")], "1 - -\n"),
         (&["-path", parent, "-n", "1", name], "1 - -\n"),
         (&["-n", "2", "-ppn", "2", "-genvall", path], "2 - -\n"),
+        (&["-npernode", "2", path], "2 - -\n"),
         (&["--mca", "btl", "self", "--map-by", "core", "-n", "1", path], "1 - -\n"),
         (&["-host", "localhost", "-ppn", "3", "--launch-agent", &agent, path], "3 - -\n"),
     ];
@@ -115,6 +116,7 @@ fn mpiexec_takes_what_other_launchers_take() {
     assert!(said_by("mpirun", &["--help"]).output().starts_with("Usage: mpiexec"));
     said_by("mpiexec", &["-np"]).assert_refused(2, &["-np lacks its value"]);
     said_by("mpiexec", &["-ppn", "two", path]).assert_refused(2, &["a number of PEs, not two"]);
+    said_by("mpiexec", &["-f", "h", "-ppn", "2", path]).assert_refused(2, &["the numbers of PEs in h"]);
     said_by("mpiexec", &["-wdir", "/no/such", path]).assert_refused(2, &["/no/such"]);
     said_by("mpiexec", &["-env", "COLOUR"]).assert_refused(2, &["-env lacks its value"]);
     said_by("mpiexec", &["--bind-to", "moon", path]).assert_refused(2, &["not moon"]);

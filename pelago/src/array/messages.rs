@@ -18,6 +18,11 @@ pub(crate) enum Entry {
     TooLong(Status, usize),
 }
 
+/// Whether sends or receives are under way, as far as is known.
+pub(crate) fn are_open(messages: &Messages) -> bool {
+    messages.borrow().iter().any(|entry| matches!(entry, Entry::Open(..)))
+}
+
 /// Completes the sends and receives of a scope.
 ///
 /// # Panics

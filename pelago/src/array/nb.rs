@@ -90,7 +90,7 @@ impl World {
         let _end = End { world: self, completions: completions.clone(), messages: &messages };
         let scope = Scope { whole, completions, messages: &messages, environment: PhantomData };
         catch_unwind(AssertUnwindSafe(|| work(&scope))).unwrap_or_else(|payload| {
-            if !messages.borrow().is_empty() {
+            if messages::are_open(&messages) {
                 // The messages that this PE waits for at the end of the scope may never come now.
                 let (me, text) = (self.my_pe(), panic_text(payload.as_ref()));
                 self.core().record_failure(&format!("PE {me}: the work of a scope has panicked: {text}"));

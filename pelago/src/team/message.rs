@@ -328,8 +328,7 @@ impl<'w> Team<'w> {
 }
 
 /// The number of messages that this PE keeps because no receive has asked for them yet: the length of its
-/// unexpected queue. `PELAGO_UNEXPECTED_MEMORY` bounds it for each other PE, unless a receive from that PE or
-/// from any source is posted.
+/// unexpected queue. `PELAGO_UNEXPECTED_MEMORY` bounds it, unless a receive is posted.
 pub fn unexpected(world: &World) -> usize {
     world.core().unexpected_messages()
 }

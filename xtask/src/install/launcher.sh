@@ -35,12 +35,32 @@ needs_value() {
     [ "$1" -ge "${3-2}" ] || { echo "@NAME@: $2 lacks its value" >&2; exit 2; }
 }
 
-# Each host of a list with this number of PEs, unless it has one.
-with_counts() {
-    echo "$1" | sed "s/\([^,]\{1,\}\)/\1:$2/g; s/\(:[0-9]*\):$2/\1/g"
+# A path that does not depend on the working directory.
+absolute() {
+    case $1 in
+        /*) echo "$1" ;;
+        *) echo "$PWD/$1" ;;
+    esac
 }
 
-hosts= ppn= wdir=
+# Each host of a list with this number of PEs, unless it has one.
+with_counts() {
+    counted=
+    rest=$1,
+    while [ -n "$rest" ]; do
+        host=${rest%%,*} rest=${rest#*,}
+        case $host in
+            "" | *]:* ) ;;
+            *] ) host=$host:$2 ;;
+            *:* ) ;;
+            * ) host=$host:$2 ;;
+        esac
+        counted=$counted${counted:+,}$host
+    done
+    echo "$counted"
+}
+
+hosts= ppn= wdir= number= file=
 # The options are moved behind the program's words, then a mark, then the words behind it.
 count=$#
 while [ "$count" -gt 0 ]; do
@@ -49,8 +69,10 @@ while [ "$count" -gt 0 ]; do
         --version | -v | -V) echo "@NAME@ (Pelago) @VERSION@"; exit 0 ;;
         -n | -np | --np | -c)
             needs_value "$count" "$1"
+            number=$2
             set -- "$@" -n "$2"; shift 2; count=$((count - 2)) ;;
         -n[0-9]*)
+            number=${1#-n}
             set -- "$@" -n "${1#-n}"; shift; count=$((count - 1)) ;;
         -x)
             needs_value "$count" "$1"
@@ -61,9 +83,9 @@ while [ "$count" -gt 0 ]; do
         -env | -genv | --genv)
             needs_value "$count" "$1" 3
             set -- "$@" --env "$2=$3"; shift 3; count=$((count - 3)) ;;
-        --host | -host | -hosts | -H)
+        --host | -host | -hosts | -H | --hosts)
             needs_value "$count" "$1"
-            hosts=$2; shift 2; count=$((count - 2)) ;;
+            hosts=$hosts${hosts:+,}$2; shift 2; count=$((count - 2)) ;;
         -ppn | -perhost | -npernode | --npernode | -N)
             needs_value "$count" "$1"
             case $2 in
@@ -75,10 +97,14 @@ while [ "$count" -gt 0 ]; do
             wdir=$2; shift 2; count=$((count - 2)) ;;
         -path | --path)
             needs_value "$count" "$1"
-            PATH=$2:$PATH; export PATH; shift 2; count=$((count - 2)) ;;
-        -f | -hostfile | -machinefile | --machinefile)
+            PATH=$(absolute "$2"):$PATH; export PATH; shift 2; count=$((count - 2)) ;;
+        -f | -hostfile | -machinefile | --machinefile | --hostfile)
             needs_value "$count" "$1"
-            set -- "$@" --hostfile "$(readlink -m -- "$2")"; shift 2; count=$((count - 2)) ;;
+            file=$2
+            set -- "$@" --hostfile "$(absolute "$2")"; shift 2; count=$((count - 2)) ;;
+        --output-dir | --trace)
+            needs_value "$count" "$1"
+            set -- "$@" "$1" "$(absolute "$2")"; shift 2; count=$((count - 2)) ;;
         --bind-to | -bind-to)
             needs_value "$count" "$1"
             case $2 in
@@ -89,8 +115,7 @@ while [ "$count" -gt 0 ]; do
             shift 2; count=$((count - 2)) ;;
         -l | -prepend-rank)
             set -- "$@" --tag-output; shift; count=$((count - 1)) ;;
-        --env | --timeout | --pes-per-process | --hosts | --hostfile | --launch-agent | --agent-path | --separator | \
-            --output-dir | --stdin | --trace)
+        --env | --timeout | --pes-per-process | --launch-agent | --agent-path | --separator | --stdin)
             needs_value "$count" "$1"
             set -- "$@" "$1" "$2"; shift 2; count=$((count - 2)) ;;
         --oversubscribe | --allow-run-as-root | -genvall | -envall)
@@ -107,10 +132,17 @@ while [ "$count" -gt 0 ]; do
         *) break ;;
     esac
 done
-[ -z "$hosts" ] || {
+if [ -n "$ppn" ] && [ -n "$file" ]; then
+    echo "@NAME@: -ppn goes with --host. Give the numbers of PEs in $file" >&2
+    exit 2
+fi
+if [ -n "$hosts" ]; then
     [ -z "$ppn" ] || hosts=$(with_counts "$hosts" "$ppn")
     set -- "$@" --hosts "$hosts"
-}
+elif [ -n "$ppn" ] && [ -z "$number" ]; then
+    # One host: this machine.
+    set -- "$@" -n "$ppn"
+fi
 set -- "$@" --
 before=
 while [ "$count" -gt 0 ]; do

@@ -284,8 +284,8 @@ impl fmt::Debug for Combiner {
 /// fails.
 ///
 /// # Safety
-/// The combiner combines elements of this type, or of another type of the same size that any of its bytes
-/// are, wherever they are aligned for.
+/// The combiner combines elements of this type, or of another type with the same size, whose elements are
+/// aligned in all memory that it is used on.
 pub unsafe trait IntoCombiner<T: Element> {
     /// The combiner.
     ///

@@ -148,7 +148,7 @@ impl Place {
 
 /// Waits until all messages of all buffers have left, before the end.
 pub fn flush_attached(mpi: &Mpi) {
-    let places = std::mem::take(&mut *PLACES.lock().unwrap_or_else(PoisonError::into_inner));
+    let places = PLACES.lock().unwrap_or_else(PoisonError::into_inner).clone();
     places.iter().filter_map(Weak::upgrade).for_each(|place| Place(place).flush(mpi));
 }
 
