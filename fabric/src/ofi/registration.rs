@@ -144,8 +144,8 @@ impl<R: Register> Registrations<R> {
         })
     }
 
-    /// Closes registrations. Pages of other ones stay watched. The lock is not held at the end, because closing
-    /// may unmap memory.
+    /// Closes registrations. Pages of other ones stay watched. The lock is not held at the end, because
+    /// closing may unmap memory.
     fn close(&self, gone: Gone<R::Region>) {
         if let Some(unmapping) = &self.unmapping {
             let kept = self.kept();
