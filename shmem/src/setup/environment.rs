@@ -3,6 +3,7 @@
 
 use crate::base::abi::{VENDOR, VERSION};
 use std::env;
+use std::io::Write;
 
 /// The settings from the environment.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,19 +36,26 @@ impl Environment {
 
     /// Prints the version and the help, if the environment requests them.
     pub(crate) fn announce(&self) {
-        let name = VENDOR.to_string_lossy();
+        let mut text = String::new();
         if self.wants_version {
-            println!("{name} {}: OpenSHMEM {}.{}", env!("CARGO_PKG_VERSION"), VERSION.0, VERSION.1);
+            let (name, number) = (VENDOR.to_string_lossy(), env!("CARGO_PKG_VERSION"));
+            text += &format!("{name} {number}: OpenSHMEM {}.{}\n", VERSION.0, VERSION.1);
         }
         if self.wants_info {
-            println!("SHMEM_VERSION         print the library's version at start-up (any value)");
-            println!("SHMEM_INFO            print this (any value)");
-            println!("SHMEM_SYMMETRIC_SIZE  bytes of the symmetric heap of each PE, such as 64m or 1.5g");
-            println!("SHMEM_DEBUG           check the arguments of all calls (any value)");
-            println!("PELAGO_...            settings of the runtime: see pelago help settings");
+            text += HELP;
         }
+        // A program whose output nobody reads runs all the same.
+        let _ = std::io::stdout().write_all(text.as_bytes());
     }
 }
+
+const HELP: &str = "\
+SHMEM_VERSION         print the library's version at start-up (any value)
+SHMEM_INFO            print this (any value)
+SHMEM_SYMMETRIC_SIZE  bytes of the symmetric heap of each PE, such as 64m or 1.5g
+SHMEM_DEBUG           check the arguments of all calls (any value)
+PELAGO_...            settings of the runtime: see pelago help settings
+";
 
 /// A variable under its present or its deprecated name.
 fn variable(name: &str) -> Option<(String, String)> {
@@ -77,8 +85,8 @@ fn end_of_number(text: &str) -> usize {
 fn size_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let (number, suffix) = text.split_at(end_of_number(text));
-    let shift = match suffix.chars().next().map(|c| c.to_ascii_lowercase()) {
-        None | Some(' ') => 0,
+    let shift = match suffix.trim_start().chars().next().map(|c| c.to_ascii_lowercase()) {
+        None => 0,
         Some('k') => 10,
         Some('m') => 20,
         Some('g') => 30,
