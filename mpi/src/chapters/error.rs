@@ -49,7 +49,7 @@ impl Error {
     /// Another error, which goes to the same handler.
     pub fn in_place_of(self, code: c_int, text: String) -> Error {
         let Inner { on, handler, .. } = *self.0;
-        Error(Box::new(Inner { code, text: text.into(), on, handler }))
+        Error(Box::new(Inner { code, text, on, handler }))
     }
 
     /// The same, for the handler of this object rather than that of the call's argument.
