@@ -210,7 +210,7 @@ fn a_limit_that_permits_nothing_checks_nothing() {
 #[test]
 fn members_with_other_choices_are_told_so() {
     let line = "[ $PMI_RANK = 0 ] && export PELAGO_COLL=broadcast=linear; exec \"$@\"";
-    let words = ["run", "-n", "2", "sh", "-c", line, "-", env!("CARGO_BIN_EXE_pelago"), "app:ring"];
+    let words = ["run", "-n", "2", "sh", "-c", line, "-", env!("CARGO_BIN_EXE_pelago"), "app", "ring"];
     let ended = run(&words);
     assert_ne!(ended.status, 0, "{}", ended.stdout);
     assert!(ended.stderr.contains("PELAGO_COLL_TUNING"), "{}", ended.stderr);

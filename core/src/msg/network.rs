@@ -74,9 +74,8 @@ impl TwoSided {
         }
         exchange.take(&self.messaging.teams, from, [header, second], &Payload::of(payload))?;
         exchange.allow(from, false);
-        let peer = &mut exchange.peers[from];
-        if kind.is_unsolicited() && peer.is_stalled() && !std::mem::replace(&mut peer.is_noted_stalled, true)
-        {
+        let is_stalled = kind.is_unsolicited() && exchange.peers[from].is_stalled();
+        if is_stalled && !exchange.stalled.contains(&from) {
             exchange.stalled.push(from);
         }
         Some(())
@@ -347,7 +346,6 @@ impl Exchange {
     /// Allows the PEs that may send nothing more a few messages, which a probe or a posted receive wants.
     pub(super) fn allow_stalled(&mut self) {
         for pe in std::mem::take(&mut self.stalled) {
-            self.peers[pe].is_noted_stalled = false;
             self.allow(pe, true);
         }
     }

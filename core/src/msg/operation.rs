@@ -55,15 +55,6 @@ impl Matched {
     }
 }
 
-/// Settles messages when it is dropped, which happens only if the thread unwinds.
-struct OnUnwind<'a>(&'a TwoSided);
-
-impl Drop for OnUnwind<'_> {
-    fn drop(&mut self) {
-        self.0.settle_messages();
-    }
-}
-
 impl TwoSided {
     /// Starts a send of `bytes` bytes. `None` if it is complete.
     ///
@@ -398,11 +389,8 @@ impl TwoSided {
     /// Waits until a request is done, and frees it: its outcome.
     #[track_caller]
     pub fn wait_for_message(&self, id: RequestId) -> Status {
-        // If the wait fails, the caller's buffer may be gone when this has returned.
-        let settled = OnUnwind(self);
         for _ in 0..self.spins_before_wait() {
             if let Some(status) = self.look(id) {
-                std::mem::forget(settled);
                 return status;
             }
             spin_once();
@@ -413,7 +401,6 @@ impl TwoSided {
             status = status.or_else(|| self.look(id));
             status.is_some()
         });
-        std::mem::forget(settled);
         status.expect("a wait ends when the request is done")
     }
 

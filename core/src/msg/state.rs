@@ -188,8 +188,6 @@ pub(super) struct Peer {
     pub(super) sent: u64,
     pub(super) allowed: u64,
     pub(super) told: u64,
-    /// Whether it is in the list of PEs that may send nothing more.
-    pub(super) is_noted_stalled: bool,
     /// Receives that have a message of it, whose data are to come in pieces.
     pub(super) arriving: usize,
     /// Whether it was asked to say that it has sent all, and whether it has said so.
@@ -532,7 +530,6 @@ impl Peer {
             sent: 0,
             allowed: KEPT_MIN,
             told: KEPT_MIN,
-            is_noted_stalled: false,
             arriving: 0,
             is_asked: false,
             has_sent_all: false,

@@ -326,7 +326,7 @@ impl Inject for OfiInject {
         unsafe {
             let OfiInject::Common(prepared) = self else { unreachable_unchecked() };
             let get = prepared.get.as_ref().unwrap_unchecked();
-            fi_cntr_read(get.counter.as_ptr()).saturating_sub(get.fetched_in_vain.load(Ordering::Relaxed))
+            fi_cntr_read(get.counter.as_ptr()).wrapping_sub(get.fetched_in_vain.load(Ordering::Relaxed))
         }
     }
 }
