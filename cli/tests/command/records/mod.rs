@@ -44,14 +44,14 @@ fn check_structure(file: &File, n_pes: usize) {
 
 #[test]
 fn a_timeline_has_the_operations_of_all_pes() {
-    let file = traced("ring", &["-n", "3", "ring"], &[]);
+    let file = traced("stencil", &["-n", "3", "stencil", "--n", "12", "--iterations", "4"], &[]);
     check_structure(&file, 3);
     let names: BTreeSet<_> = file.events.iter().map(|event| event.name.as_str()).collect();
-    for name in ["barrier of all PEs", "atomic_set"] {
+    for name in ["barrier of all PEs", "put_signal"] {
         assert!(names.contains(name), "{names:?}");
     }
-    let sets = file.events.iter().filter(|event| event.name == "atomic_set");
-    assert!(sets.clone().count() > 0 && sets.clone().all(|set| set.peer < Some(3)));
+    let puts = file.events.iter().filter(|event| event.name == "put_signal" && event.category == "rma");
+    assert!(puts.clone().count() > 0 && puts.clone().all(|put| put.peer < Some(3) && put.bytes > 0));
 }
 
 /// Each message that leaves has an arrow to its arrival, on a node and over a network, eager and announced.
