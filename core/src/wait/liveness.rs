@@ -121,9 +121,7 @@ impl Engine {
                 let mut others = (0..self.n_pes()).filter(|&pe| pe != me);
                 let is_alone = others.all(has_left)
                     && self.is_all_quiet()
-                    && !has_siblings(
-                        self.bears_threads.load(Ordering::Relaxed) || self.is_alone_in_process(),
-                    );
+                    && !has_siblings(self.bears_threads.load(Ordering::Relaxed));
                 is_alone.then_some(None)
             }
         };

@@ -1,5 +1,6 @@
 //! Two-sided messages between the members of a team.
 
+use crate::Pe;
 use crate::array::messages::{Entry, Messages};
 use crate::array::nb::Scope;
 use crate::events::{Event, Outcome, Probe};
@@ -292,14 +293,28 @@ impl<'w> Team<'w> {
     }
 
     /// Refuses the number that stands for any tag.
+    #[inline(always)]
     fn check_tag(&self, operation: &'static str, tag: Option<Tag>) -> Result<()> {
         match tag {
-            Some(ANY_TAG) => Err(ErrorKind::BadTag { me: self.world.my_pe(), operation }.into()),
+            Some(ANY_TAG) => Err(self.bad_tag(operation)),
             _ => Ok(()),
         }
     }
 
     #[cold]
+    #[inline(never)]
+    fn bad_tag(&self, operation: &'static str) -> crate::Error {
+        ErrorKind::BadTag { me: self.world.my_pe(), operation }.into()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn former_member(&self, source_pe: Pe, tag: Tag) -> crate::Error {
+        ErrorKind::FormerMember { me: self.world.my_pe(), source_pe, tag }.into()
+    }
+
+    #[cold]
+    #[inline(never)]
     fn no_such_rank(&self, operation: &'static str, pe: Rank) -> crate::Error {
         let (me, n_pes) = (self.world.my_pe(), self.n_pes());
         if n_pes == self.world.n_pes() {
@@ -310,20 +325,26 @@ impl<'w> Team<'w> {
 
     /// The envelope of a message. Only members send messages in the team's context; but a shrunk team has
     /// that of the team before.
+    #[inline]
     fn described(&self, Status { source, tag, bytes, .. }: Status) -> Result<Received> {
         match self.rank_of(source) {
             Some(source) => Ok(Received { source, tag, bytes }),
-            None => Err(ErrorKind::FormerMember { me: self.world.my_pe(), source_pe: source, tag }.into()),
+            None => Err(self.former_member(source, tag)),
         }
     }
 
     fn received(&self, status: Status, room: usize) -> Result<Received> {
-        let Status { source: source_pe, tag, bytes, .. } = status;
-        if bytes > room {
-            let me = self.world.my_pe();
-            return Err(ErrorKind::MessageTruncated { me, source_pe, tag, bytes, room }.into());
+        match status.bytes > room {
+            true => Err(self.truncated(status, room)),
+            false => self.described(status),
         }
-        self.described(status)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn truncated(&self, status: Status, room: usize) -> crate::Error {
+        let (me, Status { source: source_pe, tag, bytes, .. }) = (self.world.my_pe(), status);
+        ErrorKind::MessageTruncated { me, source_pe, tag, bytes, room }.into()
     }
 }
 
