@@ -287,7 +287,7 @@ fn domains_of_teams(world: &World) {
         assert_eq!(words.atomic_fetch(1, 1).unwrap(), 4 * rounds);
         assert_eq!(words.atomic_fetch(2, 0).unwrap_err().to_string(), {
             let me = world.my_pe();
-            format!("PE {me}: atomic_fetch names PE 2, but the job has 2 PEs, numbered 0 to 1")
+            format!("PE {me}: atomic_fetch names rank 2, but the team has the ranks 0 to 1")
         });
         team.barrier();
     } else {
