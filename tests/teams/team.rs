@@ -121,7 +121,7 @@ fn a_space_is_memory_of_its_team_alone(world: &World) {
     assert_eq!(inbox.local().to_vec(), [0, 0, theirs, 8, 0, 3, 0, 0, 0, 0]);
     assert_eq!(inbox.g(rank, 2).unwrap(), theirs);
     let error = inbox.put(2, 0, &[1]).unwrap_err().to_string();
-    assert!(error.contains("names PE 2") && error.contains("has 2 PEs"), "{error}");
+    assert!(error.contains("names rank 2") && error.contains("has the ranks 0 to 1"), "{error}");
     team.barrier();
     let free = space.free_bytes();
     for _ in 0..300 {
