@@ -6,8 +6,9 @@
 
 use crate::amo::AtomicKind;
 use crate::operation::{Amo, Get, Put, Signal};
-use crate::types::{Completions, Event, FabricResult, Key, Limits, Pe, Status, WaitDescriptor};
+use crate::types::{Completions, Event, FabricResult, Key, Limits, Pe, Status};
 use std::hint::unreachable_unchecked;
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -210,13 +211,13 @@ pub trait Provider {
 
     /// The wait descriptor of the endpoint, if the provider has one: it becomes readable when there may be
     /// something to do here. It may outlive the endpoint, and then reports nothing.
-    fn wait_descriptor(&self) -> Option<WaitDescriptor> {
+    fn wait_descriptor(&self) -> Option<OwnedFd> {
         None
     }
 
     /// Whether other PEs' puts and gets wait until a thread of this process calls the provider.
     fn is_urgent(&self) -> bool {
-        self.wait_descriptor().is_some_and(|descriptor| descriptor.is_urgent)
+        false
     }
 
     /// Whether a message of this endpoint arrives behind the puts that were started here before it to the

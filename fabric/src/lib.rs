@@ -58,5 +58,4 @@ pub use operation::{Amo, Completion, Get, Put, Signal};
 pub use secret::Secret;
 pub use types::{
     CORRUPT_REMEDY, Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token,
-    WaitDescriptor,
 };

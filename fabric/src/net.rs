@@ -6,7 +6,8 @@ use crate::amo::AtomicKind;
 use crate::contract::{Inject, Lookup, Provider, word_of};
 use crate::opening::Opening;
 use crate::operation::{Amo, Get, Put, Signal};
-use crate::types::{Completions, Event, FabricResult, Key, Limits, Pe, Status, WaitDescriptor};
+use crate::types::{Completions, Event, FabricResult, Key, Limits, Pe, Status};
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::time::Duration;
@@ -178,7 +179,7 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.virtual_time()),+ }
             }
 
-            fn wait_descriptor(&self) -> Option<WaitDescriptor> {
+            fn wait_descriptor(&self) -> Option<OwnedFd> {
                 match self { $(Net::$variant(net) => net.wait_descriptor()),+ }
             }
 

@@ -1,7 +1,6 @@
 //! The types that all providers share: PEs, remote addresses, the three outcomes of the data plane, limits,
 //! counters and errors.
 
-use std::os::fd::OwnedFd;
 use thiserror::Error;
 
 /// The number of a processing element: 0 up to the number of PEs of the job.
@@ -31,16 +30,6 @@ pub enum Status {
     Pending,
     /// Not accepted, because resources are short: nothing has happened. Make progress and call again.
     Again,
-}
-
-/// The wait descriptor of an endpoint: it becomes readable when there may be something to do at the endpoint.
-#[derive(Debug)]
-pub struct WaitDescriptor {
-    /// The file descriptor.
-    pub descriptor: OwnedFd,
-    /// Whether urgent work, such as puts and gets of other PEs, waits until a thread of this process makes
-    /// progress.
-    pub is_urgent: bool,
 }
 
 /// The numbers of operations of an endpoint that have completed since it was opened (libfabric: completion

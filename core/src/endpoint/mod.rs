@@ -20,9 +20,10 @@ use pelago_fabric::shm::segment::Failure;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{
     Amo, Atomic, AtomicKind, Completion, Completions, Event, FabricResult, Get, Key, Limits, Net, NetInject,
-    Provider, Put, Remote, Status, Token, WaitDescriptor,
+    Provider, Put, Remote, Status, Token,
 };
 use rustix::event::{PollFd, PollFlags};
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
@@ -61,7 +62,7 @@ pub struct Endpoint {
     quieting: AtomicU32,
     is_shut: AtomicBool,
     /// The wait descriptor of the threads that wait, once one has blocked.
-    own_descriptor: OnceLock<Option<WaitDescriptor>>,
+    own_descriptor: OnceLock<Option<OwnedFd>>,
 }
 
 /// Raises a count by one for as long as it lives.
@@ -234,7 +235,7 @@ impl Endpoint {
     }
 
     /// The doorbell that rings when this endpoint needs progress.
-    pub fn wait_descriptor(&self) -> Option<WaitDescriptor> {
+    pub fn wait_descriptor(&self) -> Option<OwnedFd> {
         self.lock().as_ref().and_then(Provider::wait_descriptor)
     }
 
@@ -255,7 +256,7 @@ impl Endpoint {
             return rustix::thread::sched_yield();
         };
         if self.may_sleep() {
-            poll_for(&mut [PollFd::new(&own.descriptor, PollFlags::IN)], bound);
+            poll_for(&mut [PollFd::new(own, PollFlags::IN)], bound);
         }
     }
 

@@ -12,7 +12,6 @@ use super::service::{Control, Running, Service};
 use crate::base::panic_message::panic_text;
 use crate::endpoint::Endpoint;
 use crate::job::GaveUp;
-use pelago_fabric::WaitDescriptor;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering, fence};
 use pelago_fabric::threads::without_signals;
 use rustix::event::{EventfdFlags, eventfd};
@@ -43,7 +42,7 @@ pub fn spawn<E: Deref<Target = Engine> + Send + 'static>(engine: E, service: &Se
     let Some(net) = engine.net.as_ref().filter(|net| net.moves_by_itself()).map(Arc::clone) else { return };
     let Ok(event) = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) else { return };
     let is_over = AtomicBool::new(false);
-    let hears_all = net.wait_descriptor().is_some_and(|descriptor| descriptor.is_urgent);
+    let hears_all = net.is_urgent() && net.wait_descriptor().is_some();
     let (sleepers, is_strict) = (AtomicU32::new(0), engine.policy.is_strict);
     let control = Arc::new(Control { is_over, sleepers, hears_all, is_strict, event });
     let theirs = Arc::clone(&control);
@@ -63,8 +62,8 @@ pub fn spawn<E: Deref<Target = Engine> + Send + 'static>(engine: E, service: &Se
 }
 
 fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
-    let bell = net.wait_descriptor();
-    let nap_max = if net.is_urgent() { NAP_MAX_URGENT } else { NAP_MAX };
+    let (descriptor, is_urgent) = (net.wait_descriptor(), net.is_urgent());
+    let nap_max = if is_urgent { NAP_MAX_URGENT } else { NAP_MAX };
     let mut nap = NAP;
     while !control.is_over() && !net.is_shut() {
         if net.has_looked() && control.sleepers.load(Ordering::Relaxed) == 0 {
@@ -77,14 +76,13 @@ fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
         // SYNC POINT doorbell: orders the processed arrivals before the check for this PE's sleepers.
         fence(Ordering::SeqCst);
         engine.ring_own();
-        match &bell {
-            Some(WaitDescriptor { descriptor, is_urgent }) => {
+        match &descriptor {
+            Some(descriptor) => {
                 if !is_urgent {
                     control.sleep(None, GATHERING);
                 }
                 // No doorbell rings for contexts, which make progress in calls if any endpoint does.
-                let may_rest =
-                    engine.outbox.is_empty() && !(*is_urgent && engine.contexts.have_outstanding());
+                let may_rest = engine.outbox.is_empty() && !(is_urgent && engine.contexts.have_outstanding());
                 if !net.has_waiters() && net.may_sleep() && engine.service.begin_guard(net) {
                     match may_rest {
                         true => control.sleep_on_guard(descriptor.as_fd()),

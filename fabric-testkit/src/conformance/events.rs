@@ -236,7 +236,7 @@ pub fn the_bell_rings<H: Harness>() {
         assert_ne!(accept(&group, send), Status::Again);
         let since = Instant::now();
         let rings = || {
-            let mut fds = [PollFd::new(&bell.descriptor, PollFlags::IN)];
+            let mut fds = [PollFd::new(&bell, PollFlags::IN)];
             poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 1_000_000 })).unwrap() == 1
         };
         while !rings() {

@@ -27,11 +27,10 @@ use crate::opening::Opening;
 use crate::operation::{Amo, Get, Put, Signal};
 use crate::secret::Secret;
 use crate::sync::{AtomicU64, Ordering};
-use crate::types::{
-    Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token, WaitDescriptor,
-};
+use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, Token};
 use libc::c_void;
 use std::cell::{Cell, RefCell};
+use std::os::fd::OwnedFd;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -685,12 +684,10 @@ impl Provider for Ofi {
         rustix::thread::sched_yield();
     }
 
-    fn wait_descriptor(&self) -> Option<WaitDescriptor> {
-        let descriptor = self.endpoint.wait_descriptor()?.try_clone_to_owned().ok()?;
-        Some(WaitDescriptor { descriptor, is_urgent: self.is_urgent() })
+    fn wait_descriptor(&self) -> Option<OwnedFd> {
+        self.endpoint.wait_descriptor()?.try_clone_to_owned().ok()
     }
 
-    /// A provider that makes progress in calls may have no wait descriptor.
     fn is_urgent(&self) -> bool {
         let offer = &self.endpoint.domain.offer;
         [offer.data_progress, offer.control_progress] != [FI_PROGRESS_AUTO; 2]

@@ -16,10 +16,9 @@ use crate::lazy::{LazyTable, Reserved};
 use crate::opening::Opening;
 use crate::operation::{Amo, Completion, Get, Put, Signal};
 use crate::secret::Secret;
-use crate::types::{
-    Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status, WaitDescriptor,
-};
+use crate::types::{Completions, Event, FabricError, FabricResult, Key, Limits, Pe, Remote, Status};
 use std::cell::{Cell, RefCell};
+use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
@@ -406,9 +405,12 @@ impl Provider for Tcp {
         }
     }
 
-    fn wait_descriptor(&self) -> Option<WaitDescriptor> {
-        let descriptor = self.domain.wait_descriptor(self.slot).ok()?;
-        Some(WaitDescriptor { descriptor, is_urgent: true })
+    fn wait_descriptor(&self) -> Option<OwnedFd> {
+        self.domain.wait_descriptor(self.slot).ok()
+    }
+
+    fn is_urgent(&self) -> bool {
+        true
     }
 
     fn keeps_messages_behind_puts(&self) -> bool {
