@@ -85,6 +85,7 @@ pub mod check;
 pub mod combine;
 pub mod draw;
 pub mod estimate;
+pub mod fnv;
 pub mod nodes;
 pub mod schedule;
 pub mod select;

@@ -6,6 +6,7 @@
 //! the tuning file, which are the same in the whole job.
 
 use crate::algorithm::{Algorithm, Fold, Graph};
+use crate::fnv::fnv1a;
 use crate::schedule::Schedule;
 use crate::shape::{Blocks, Operation, Shape, Tuning};
 use crate::table::{algorithms, find};
@@ -95,9 +96,7 @@ impl Preferences {
         let forced = forced.iter().map(|(operation, algorithm)| format!("{operation} {} ", algorithm.name));
         let text =
             format!("{others:?} {is_deterministic} {graph:?} {}{}", forced.collect::<String>(), rules.text());
-        // FNV-1a.
-        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+        fnv1a(text.bytes())
     }
 
     /// Whether a blocking operation of a team that spans nodes is done in two levels, directly within nodes,

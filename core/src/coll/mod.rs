@@ -4,7 +4,7 @@
 //! [`Schedule`](schedule::Schedule): data, which are checked without processes, drawn, simulated, and run by
 //! the engine. [`table`] has them all. They are the crate [`pelago_schedule`], which knows no runtime.
 
-pub use pelago_schedule::{candidates, check, draw, estimate, nodes, schedule, shape, table};
+pub use pelago_schedule::{candidates, check, draw, estimate, fnv, nodes, schedule, shape, table};
 
 /// Bytes of a mailbox, which a small message is sent to.
 pub use pelago_schedule::schedule::MAILBOX_BYTES;

@@ -6,6 +6,7 @@ use crate::Pe;
 use crate::base::error::{ErrorKind, Result};
 use crate::coll::team::TeamCore;
 use pelago_fabric::sync::{AtomicU64, Ordering};
+use pelago_schedule::fnv::fnv1a;
 use std::mem::transmute;
 use std::sync::Arc;
 
@@ -56,9 +57,7 @@ impl<'env> Handlers<'env> {
 
     /// The same for the same names in the same order.
     pub fn fingerprint(&self) -> u64 {
-        let bytes = self.entries.iter().flat_map(|entry| entry.name.bytes().chain([0]));
-        // FNV-1a.
-        bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+        fnv1a(self.entries.iter().flat_map(|entry| entry.name.bytes().chain([0])))
     }
 }
 

@@ -21,6 +21,7 @@ use crate::coll::nodes::Groups;
 use crate::coll::select::Laws;
 use crate::coll::teams::Teams;
 use pelago_boot::{KeepFolder, cores, is_secure};
+use pelago_schedule::fnv::fnv1a;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
@@ -49,7 +50,7 @@ impl Entry {
             Some(_) => "lawless",
         };
         let n = groups.ranks_len();
-        let nodes = hash((0..n).flat_map(|rank| (groups.group(rank) as u64).to_le_bytes()));
+        let nodes = fnv1a((0..n).flat_map(|rank| (groups.group(rank) as u64).to_le_bytes()));
         Entry(format!("{} {} {laws} {place} {n} {nodes:016x}", class.operation, class.power))
     }
 }
@@ -85,7 +86,7 @@ impl Fit {
 
     /// The name of the file: one for each machine and job.
     fn file_name(&self) -> String {
-        format!("coll-{:016x}.tuned", hash(format!("{}\n{}", self.machine, self.job).into_bytes()))
+        format!("coll-{:016x}.tuned", fnv1a(format!("{}\n{}", self.machine, self.job).into_bytes()))
     }
 }
 
@@ -163,7 +164,7 @@ fn text(fit: &Fit, entries: &BTreeMap<String, String>) -> String {
     for (entry, form) in entries {
         writeln!(text, "{entry} = {form}").expect("a string has room");
     }
-    let sum = hash(text.bytes());
+    let sum = fnv1a(text.bytes());
     text + &format!("sum {sum:016x}\n")
 }
 
@@ -198,7 +199,7 @@ fn parse(bytes: &[u8], fit: &Fit) -> Result<BTreeMap<String, String>, String> {
     let damaged = || "it is damaged".to_owned();
     let (body, sum) = text.strip_suffix('\n').and_then(|text| text.rsplit_once('\n')).ok_or_else(damaged)?;
     let body = &text[..body.len() + 1];
-    if sum != format!("sum {:016x}", hash(body.bytes())) {
+    if sum != format!("sum {:016x}", fnv1a(body.bytes())) {
         return Err(damaged());
     }
     let mut lines = body.lines().skip(1);
@@ -242,12 +243,6 @@ fn processor() -> String {
     let line = info.lines().find(|line| line.starts_with("model name"));
     let name = line.and_then(|line| line.split_once(':')).map(|(_, name)| name.trim());
     name.filter(|name| !name.is_empty()).unwrap_or(std::env::consts::ARCH).to_owned()
-}
-
-/// A number that stands for bytes (FNV-1a).
-fn hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 #[cfg(test)]

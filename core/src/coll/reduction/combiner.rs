@@ -7,6 +7,7 @@ use super::sweep::sweep;
 use super::{ReduceOp, Reducible};
 use crate::base::element::Element;
 use pelago_fabric::copy;
+use pelago_schedule::fnv::fnv1a;
 use pelago_schedule::select::Laws;
 use std::any::type_name;
 use std::fmt;
@@ -314,9 +315,7 @@ unsafe impl<T: Element, F: Fn(T, T) -> T + Send + Sync + 'static> IntoCombiner<T
 
 /// Bits that differ, most likely, if names do.
 fn hash(name: &str) -> u64 {
-    // FNV-1a.
-    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, hash) % OWN_ELEMENT
+    fnv1a(name.bytes()) % OWN_ELEMENT
 }
 
 /// A buffer of a block.

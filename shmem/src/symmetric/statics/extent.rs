@@ -7,7 +7,7 @@
 
 use super::objects::{self, Object};
 use super::{fork, sections, system};
-use pelago::binding::thread_count;
+use pelago::binding::{fnv1a, thread_count};
 use std::fmt;
 use std::ops::Range;
 
@@ -143,9 +143,7 @@ fn runs(program: &Object, page_bytes: usize) -> Vec<Run> {
     runs
 }
 
-/// FNV-1a.
+/// A number that differs, most likely, if bytes do. It is never 0, which stands for no static data.
 fn fingerprint(bytes: &[u8]) -> usize {
-    let step = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-    // The result is never 0, which stands for no static data.
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step).max(1) as usize
+    fnv1a(bytes.iter().copied()).max(1) as usize
 }
