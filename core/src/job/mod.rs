@@ -25,7 +25,7 @@ use self::outstanding::OutstandingFlags;
 use self::upper::UpperLayers;
 use crate::Pe;
 use crate::base::counters::Tally;
-use crate::base::error::{ErrorKind, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::locked::locked;
 use crate::endpoint::completion_counter::CompletionCounters;
 use crate::endpoint::contexts::Contexts;
@@ -79,6 +79,17 @@ impl Job {
     #[inline]
     pub fn n_pes(&self) -> usize {
         self.n_pes
+    }
+
+    /// The error of a call that names a rank which a team of `n_ranks` members does not have.
+    #[cold]
+    #[inline(never)]
+    pub fn no_such_rank(&self, operation: &'static str, rank: usize, n_ranks: usize) -> Error {
+        let (me, n_pes) = (self.me, self.n_pes);
+        match n_ranks == n_pes {
+            true => ErrorKind::PeOutOfRange { me, operation, pe: rank, n_pes }.into(),
+            false => ErrorKind::RankOutOfRange { me, operation, rank, n_ranks }.into(),
+        }
     }
 
     /// Cores that the PEs of this node may run on together.

@@ -357,13 +357,10 @@ impl<'a> AmEndpoint<'a> {
 
     pub fn check_rank(&self, operation: &'static str, to: Rank) -> Result<()> {
         callback::forbid(self.world, operation);
-        let (me, n_ranks) = (self.world.my_pe(), self.table.pes.len());
+        let n_ranks = self.table.pes.len();
         match to < n_ranks {
             true => Ok(()),
-            false if n_ranks == self.world.n_pes() => {
-                Err(ErrorKind::PeOutOfRange { me, operation, pe: to, n_pes: n_ranks }.into())
-            }
-            false => Err(ErrorKind::RankOutOfRange { me, operation, rank: to, n_ranks }.into()),
+            false => Err(self.world.no_such_rank(operation, to, n_ranks)),
         }
     }
 

@@ -7,7 +7,7 @@ use super::wire::eager_words;
 use super::{TwoSided, process};
 use crate::Pe;
 use crate::base::awaited::Awaited;
-use crate::base::error::{ErrorKind, Result};
+use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::trace::Event;
 use crate::job::callback;
 use pelago_fabric::biased::Held;
@@ -580,11 +580,21 @@ impl TwoSided {
         self.msg.get(&self.messaging.teams).lock()
     }
 
-    #[track_caller]
-    fn check_tag(&self, operation: &'static str, tag: Tag) -> Result<()> {
+    /// Refuses the number that stands for any tag.
+    ///
+    /// # Errors
+    /// If it is [`ANY_TAG`].
+    #[inline(always)]
+    pub fn check_tag(&self, operation: &'static str, tag: Tag) -> Result<()> {
         match tag {
-            ANY_TAG => Err(ErrorKind::BadTag { me: self.my_pe(), operation }.into()),
+            ANY_TAG => Err(self.bad_tag(operation)),
             _ => Ok(()),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn bad_tag(&self, operation: &'static str) -> Error {
+        ErrorKind::BadTag { me: self.my_pe(), operation }.into()
     }
 }

@@ -90,13 +90,10 @@ impl<'a> Access<'a> {
     /// If there is no such PE.
     #[inline]
     pub fn check_pe(&self, operation: &'static str, pe: Pe) -> Result<()> {
-        let (me, n_pes) = (self.world.my_pe(), self.region.len());
-        match pe < n_pes {
+        let n_ranks = self.region.len();
+        match pe < n_ranks {
             true => Ok(()),
-            false if self.region.is_world() => {
-                Err(ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into())
-            }
-            false => Err(ErrorKind::RankOutOfRange { me, operation, rank: pe, n_ranks: n_pes }.into()),
+            false => Err(self.world.no_such_rank(operation, pe, n_ranks)),
         }
     }
 

@@ -10,7 +10,7 @@ use crate::world::World;
 use pelago_core::base::element::Element;
 use pelago_core::base::error::{ErrorKind, Result};
 use pelago_core::coll::schedule::Rank;
-use pelago_core::msg::envelope::{ANY_TAG, Context, Envelope, Tag};
+use pelago_core::msg::envelope::{Context, Envelope, Tag};
 use pelago_core::msg::operation::{Address, Matched, Mode, Started};
 use pelago_core::msg::request::{RequestId, Status};
 
@@ -159,11 +159,18 @@ impl<'w> Team<'w> {
         tag: impl Into<TagPattern>,
         into: &mut [T],
     ) -> Result<Received> {
-        let pattern = self.pattern("receive", from.into(), tag.into())?;
+        let from = from.into();
+        let pattern = self.pattern("receive", from, tag.into())?;
         let (room, core) = (size_of_val(into), self.world.core());
         // SAFETY: the slice is borrowed until the receive is complete, and takes any bytes.
         let status = unsafe { core.receive_message(pattern, (into.as_mut_ptr().cast(), room)) };
-        self.received(status, room)
+        match from {
+            // The source of the message is the one that was asked for.
+            Source(Some(source)) if status.bytes <= room => {
+                Ok(Received { source, tag: status.tag, bytes: status.bytes })
+            }
+            _ => self.received(status, room),
+        }
     }
 
     /// Sends to one member and receives from one, perhaps another, without a deadlock whatever the order is
@@ -188,7 +195,7 @@ impl<'w> Team<'w> {
     ) -> Result<Received> {
         // A send that is refused must not leave a receive behind, for which the scope would wait.
         self.address("send_receive", to, send_tag)?;
-        self.check_tag("send_receive", Some(send_tag))?;
+        self.world.core().check_tag("send_receive", send_tag)?;
         self.world.scope(|scope| {
             let receive = scope.receive(self, from, tag, into)?;
             scope.send(self, to, send_tag, data)?;
@@ -279,7 +286,9 @@ impl<'w> Team<'w> {
         if let Some(from) = from {
             self.check_rank(operation, from)?;
         }
-        self.check_tag(operation, tag)?;
+        if let Some(tag) = tag {
+            self.world.core().check_tag(operation, tag)?;
+        }
         let source = from.map(|rank| self.core.pe(rank));
         Ok(Envelope::pattern(Context(self.core.context()), source, tag))
     }
@@ -292,35 +301,16 @@ impl<'w> Team<'w> {
         }
     }
 
-    /// Refuses the number that stands for any tag.
-    #[inline(always)]
-    fn check_tag(&self, operation: &'static str, tag: Option<Tag>) -> Result<()> {
-        match tag {
-            Some(ANY_TAG) => Err(self.bad_tag(operation)),
-            _ => Ok(()),
-        }
-    }
-
     #[cold]
     #[inline(never)]
-    fn bad_tag(&self, operation: &'static str) -> crate::Error {
-        ErrorKind::BadTag { me: self.world.my_pe(), operation }.into()
+    fn no_such_rank(&self, operation: &'static str, rank: Rank) -> crate::Error {
+        self.world.core().no_such_rank(operation, rank, self.n_pes())
     }
 
     #[cold]
     #[inline(never)]
     fn former_member(&self, source_pe: Pe, tag: Tag) -> crate::Error {
         ErrorKind::FormerMember { me: self.world.my_pe(), source_pe, tag }.into()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn no_such_rank(&self, operation: &'static str, pe: Rank) -> crate::Error {
-        let (me, n_pes) = (self.world.my_pe(), self.n_pes());
-        if n_pes == self.world.n_pes() {
-            return ErrorKind::PeOutOfRange { me, operation, pe, n_pes }.into();
-        }
-        ErrorKind::RankOutOfRange { me, operation, rank: pe, n_ranks: n_pes }.into()
     }
 
     /// The envelope of a message. Only members send messages in the team's context; but a shrunk team has
