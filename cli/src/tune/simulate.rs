@@ -335,12 +335,15 @@ impl std::fmt::Display for Shares {
         write!(
             f,
             "Within 10 % of the best of all simulated: the choice in {:.1} %, the first guess in {:.1} % of \
-             {} cells; {} cells were not checked, because the limit permits no algorithm",
+             {} cells",
             100.0 * self.chosen_within_10_percent,
             100.0 * self.first_guess_within_10_percent,
-            self.cells,
-            self.not_checked
-        )
+            self.cells
+        )?;
+        match self.not_checked {
+            0 => Ok(()),
+            count => write!(f, "; --limit permits no simulation of {count} more cells"),
+        }
     }
 }
 
