@@ -52,11 +52,11 @@ impl Supply {
     pub(crate) fn find(world: &World) -> Result<Self> {
         let node_bytes = node::memory_available_bytes().map_or(u64::MAX, |bytes| bytes as u64);
         // The PEs of simulated nodes are threads of this machine.
-        let mates = match world.is_simulated() {
+        let node_pes = match world.is_simulated() {
             true => world.n_pes(),
             false => world.team().split_node()?.n_pes(),
         };
-        let all = collect(world, &[world.heap_largest_free_bytes() as u64, node_bytes, mates as u64])?;
+        let all = collect(world, &[world.heap_largest_free_bytes() as u64, node_bytes, node_pes as u64])?;
         let heap_free_bytes = all.iter().map(|words| words[0]).min().expect("a job has PEs");
         let least = all.iter().min_by_key(|words| words[1] / words[2]).expect("a job has PEs");
         Ok(Supply { heap_free_bytes, node_bytes: least[1], node_pes: least[2] as usize })

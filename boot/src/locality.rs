@@ -65,8 +65,8 @@ pub fn cores() -> usize {
     cpus().len()
 }
 
-/// The number of processors whose time control groups leave to this process, as in a container that was
-/// started with a share of them; `None` if there is no limit below the processors that it may run on.
+/// The CPU limit of this process's control groups, in processors, such as that of a container (`--cpus 2`);
+/// `None` if it may use all of the time of the processors that it may run on.
 pub fn cpu_quota() -> Option<usize> {
     let granted = std::thread::available_parallelism().ok()?.get();
     (granted < cpus().len()).then_some(granted)

@@ -67,7 +67,7 @@ pub struct Defect {
 }
 
 impl Rules {
-    /// The text of a file with these rules, in an order that does not depend on that of the file.
+    /// The rules as a text by which they are compared: their order in the file does not matter.
     pub fn text(&self) -> String {
         let nodes = if self.is_for_one_node { "one" } else { "any" };
         let mut rules: Vec<String> = self.rules.values().flatten().map(Rule::text).collect();

@@ -20,10 +20,8 @@ pub(super) fn need(what: String, layout: &Layout, outboxes: u64) -> Need {
 pub(super) fn smaller(layout: &Layout, outboxes: u64, supply: &Supply) -> String {
     let fits = |class: &&Class| {
         let choice = layout.grid.map(GridChoice::Given);
-        // The error of a layout that is refused takes long to make.
-        layout.grid.is_none_or(|grid| grid.divides(&class.problem))
-            && Layout::chosen(class.problem, layout.pes, layout.me, choice)
-                .is_ok_and(|layout| need(String::new(), &layout, outboxes).is_on_node(supply))
+        Layout::chosen(class.problem, layout.pes, layout.me, choice)
+            .is_ok_and(|layout| need(String::new(), &layout, outboxes).is_on_node(supply))
     };
     match CLASSES.iter().rev().find(fits) {
         Some(class) => format!("the largest class that fits is {}", class.name),

@@ -7,8 +7,8 @@ use pelago_boot::{cpu_quota, cpus};
 use pelago_fabric::sync::Ordering;
 
 impl Engine {
-    /// Waits for the other PEs of this node, and returns the number of cores on which they may run together:
-    /// no more than a container's share of processor time fills.
+    /// Waits for the other PEs of this node, and returns the number of cores on which they may run together,
+    /// or the CPU limit of their control groups if that is lower.
     pub fn meet_and_count_cores(&self) -> usize {
         let header = self.memory.header();
         for cpu in cpus() {
