@@ -169,8 +169,8 @@ pub struct Header {
     pub joined: CacheLine<AtomicU32>,
     /// The CPUs that the node's PEs may run on: one bit each, set by every PE when it joins.
     pub cpus: CacheLine<[AtomicU64; CPU_WORDS]>,
-    /// The lowest CPU limit of the control groups of a PE, in processors, as `u32::MAX` less that number: 0 if
-    /// no PE has a limit.
+    /// The lowest CPU limit of the control groups of a PE, in processors, as `u32::MAX` less that number: 0
+    /// if no PE has a limit.
     pub quota: CacheLine<AtomicU32>,
     /// The number of PEs that have begun to leave the job.
     pub leaving: CacheLine<AtomicU32>,
