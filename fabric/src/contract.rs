@@ -192,6 +192,15 @@ pub trait Provider {
     /// If the fabric has failed or a peer is lost; the error surfaces here, once.
     fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize>;
 
+    /// Passes the events of a [context](Provider::context) to `handle`, right after the progress of its
+    /// endpoint. Where that serves the contexts as well, this does not look at the network again.
+    ///
+    /// # Errors
+    /// As [`progress`](Provider::progress).
+    fn drain(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+        self.progress(handle)
+    }
+
     /// Waits until something may have changed for this PE, its memory included, but no longer than `bound`;
     /// it may return at any time. It is for a caller whose last call of `progress` returned 0.
     fn rest(&self, bound: Duration);

@@ -163,6 +163,10 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.progress(handle)),+ }
             }
 
+            fn drain(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+                match self { $(Net::$variant(net) => net.drain(handle)),+ }
+            }
+
             fn rest(&self, bound: Duration) {
                 match self { $(Net::$variant(net) => net.rest(bound)),+ }
             }

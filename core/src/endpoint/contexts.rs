@@ -11,7 +11,8 @@ pub const IDLE_MAX: usize = 8;
 /// The endpoints of the existing contexts, and idle endpoints for later contexts.
 #[derive(Default)]
 pub struct Contexts {
-    open: Mutex<Vec<Arc<Endpoint>>>,
+    /// They are replaced when one comes or goes, so that progress takes them all at once.
+    open: Mutex<Arc<[Arc<Endpoint>]>>,
     /// Whether there are contexts.
     is_any: AtomicBool,
     /// Endpoints of freed contexts, kept for later contexts: to open an endpoint of a fabric takes long.
@@ -21,7 +22,8 @@ pub struct Contexts {
 impl Contexts {
     /// Adds a context's endpoint, which makes progress until it is [removed](Contexts::remove).
     pub fn add(&self, endpoint: &Arc<Endpoint>) {
-        locked(&self.open).push(Arc::clone(endpoint));
+        let mut open = locked(&self.open);
+        *open = open.iter().chain([endpoint]).cloned().collect();
         self.is_any.store(true, Ordering::Relaxed);
     }
 
@@ -29,7 +31,7 @@ impl Contexts {
     /// freed one might still be outstanding.
     pub fn remove(&self, endpoint: &Arc<Endpoint>) {
         let mut open = locked(&self.open);
-        open.retain(|context| !Arc::ptr_eq(context, endpoint));
+        *open = open.iter().filter(|context| !Arc::ptr_eq(context, endpoint)).cloned().collect();
         self.is_any.store(!open.is_empty(), Ordering::Relaxed);
         drop(open);
         let mut idle = locked(&self.idle);
@@ -49,8 +51,8 @@ impl Contexts {
     }
 
     /// The endpoints of all contexts.
-    pub fn all(&self) -> Vec<Arc<Endpoint>> {
-        locked(&self.open).clone()
+    pub fn all(&self) -> Arc<[Arc<Endpoint>]> {
+        Arc::clone(&locked(&self.open))
     }
 
     /// Whether all operations that were started on them are complete.

@@ -299,7 +299,16 @@ impl Endpoint {
 
     /// Makes progress, unless another thread does.
     pub fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
-        let outcome = self.try_call(|net| net.progress(handle)).unwrap_or(Ok(0));
+        self.handle_events(|net| net.progress(handle))
+    }
+
+    /// Takes the events of a context, right after the progress of its endpoint, unless another thread does.
+    pub fn drain(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+        self.handle_events(|net| net.drain(handle))
+    }
+
+    fn handle_events(&self, call: impl FnOnce(&Net) -> FabricResult<usize>) -> FabricResult<usize> {
+        let outcome = self.try_call(call).unwrap_or(Ok(0));
         if !matches!(outcome, Ok(0)) {
             self.activity.fetch_add(1, Ordering::Relaxed);
         }

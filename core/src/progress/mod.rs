@@ -28,7 +28,7 @@ use crate::job::Job;
 use crate::memory::route::Executor;
 use pelago_fabric::amo::write_word;
 use pelago_fabric::sync::{AtomicU64, Ordering};
-use pelago_fabric::{Atomic, Event, FabricError, Status, Token, copy};
+use pelago_fabric::{Atomic, Event, FabricError, FabricResult, Status, Token, copy};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
@@ -103,10 +103,15 @@ impl ProgressState {
         self.messages.load(Ordering::Relaxed)
     }
 
-    /// Processes the provider's events. `receive` receives messages, and returns `None` for an invalid one.
-    pub fn take_events(&self, endpoint: &Endpoint, receive: &Receive<'_>) -> Result<(), Trouble> {
+    /// Processes the events that `look` passes on from the provider. `receive` receives messages, and returns
+    /// `None` for an invalid one.
+    pub fn take_events(
+        &self,
+        look: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> FabricResult<usize>,
+        receive: &Receive<'_>,
+    ) -> Result<(), Trouble> {
         let mut senseless = None;
-        let outcome = endpoint.progress(&mut |event| match event {
+        let outcome = look(&mut |event| match event {
             Event::Sent(token) => self.completions.sent(token),
             Event::Done(token) => {
                 self.completions.done(token);

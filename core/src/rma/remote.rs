@@ -120,7 +120,7 @@ impl Engine {
     pub fn quiet_all(&self) {
         if let Some(net) = &self.net {
             net.quiet(self);
-            for context in self.contexts.all() {
+            for context in self.contexts.all().iter() {
                 context.quiet(self);
             }
         }

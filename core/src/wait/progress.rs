@@ -64,9 +64,11 @@ impl Engine {
     /// Progress without the user's code.
     #[track_caller]
     pub fn serve_others(&self, net: &Arc<Endpoint>) {
-        self.progress_endpoint(net);
+        self.handle(self.take_events(|handle| net.progress(handle), &self.receiver()));
         if self.contexts.are_any() {
-            self.contexts.all().iter().for_each(|context| self.progress_endpoint(context));
+            for context in self.contexts.all().iter() {
+                self.handle(self.take_events(|handle| context.drain(handle), &self.receiver()));
+            }
         }
         if !self.outbox.is_empty() {
             self.flush_outbox(net);
@@ -76,14 +78,16 @@ impl Engine {
     /// Serves other PEs if that is still possible; errors are not reported.
     pub fn serve_if_possible(&self) {
         let Some(net) = self.net.as_ref().filter(|net| !net.is_shut()) else { return };
-        if self.take_events(net, &self.receiver()).is_ok() && !self.outbox.is_empty() {
+        if self.take_events(|handle| net.progress(handle), &self.receiver()).is_ok()
+            && !self.outbox.is_empty()
+        {
             self.flush_outbox(net);
         }
     }
 
     #[track_caller]
-    fn progress_endpoint(&self, endpoint: &Endpoint) {
-        match self.take_events(endpoint, &self.receiver()) {
+    fn handle(&self, outcome: Result<(), Trouble>) {
+        match outcome {
             Ok(()) => {}
             Err(Trouble::Lost(reason)) => self.fail_after_loss(&reason),
             Err(Trouble::Other(reason)) => self.fail(&reason),

@@ -256,12 +256,7 @@ pub fn contexts_complete_apart<H: Harness>() {
     let source = pattern(1000, 5);
     let mut told = Vec::new();
     let mut look = |context: &H::Endpoint| {
-        let mut handle = |event: Event<'_>| match event {
-            Event::Message { .. } => panic!("a message arrived at a context"),
-            Event::Sent(_) => (),
-            Event::Done(token) => told.push(token),
-        };
-        context.progress(&mut handle).unwrap();
+        context.progress(&mut |event: Event<'_>| told.extend(token_of(&event))).unwrap();
     };
     let call_target = || {
         if H::TARGET_MUST_CALL {
@@ -316,6 +311,51 @@ pub fn contexts_complete_apart<H: Harness>() {
     assert!(group.told.borrow().is_empty(), "tokens come back to where they were given");
     for i in 0..6 {
         assert!(group.region(1)[2000 * i..2000 * i + 1000] == source, "put {i}");
+    }
+}
+
+/// The events of a context come if it is drained behind the progress of its endpoint.
+pub fn a_context_is_drained_behind_its_endpoint<H: Harness>() {
+    let group = H::open(2);
+    let (endpoint, context) = (&group.endpoints[0], group.endpoints[0].context().unwrap());
+    let (source, mut target) = (pattern(1000, 9), vec![0; 1000]);
+    let mut told = Vec::new();
+    let mut look = || {
+        endpoint.progress(&mut |_| panic!("nothing was started or sent there")).unwrap();
+        let mut handle = |event: Event<'_>| told.extend(token_of(&event));
+        context.drain(&mut handle).unwrap();
+        if H::TARGET_MUST_CALL {
+            group.endpoints[1].progress(&mut |_| panic!("nothing was sent there")).unwrap();
+        }
+        told.clone()
+    };
+    let mut pending = Vec::new();
+    for token in 0..6 {
+        let remote = Remote { key: KEY, offset_bytes: 0 };
+        let completion = Completion::Tracked(token);
+        let put = Put { pe: 1, source: source.as_ptr(), bytes: 1000, target: remote, completion };
+        let get = Get { pe: 1, source: remote, target: target.as_mut_ptr(), bytes: 1000, completion };
+        let mut start = || {
+            look();
+            // SAFETY: source and target outlive the waits below; the range lies in the region.
+            unsafe { if token < 3 { context.put(put) } else { context.get(get) } }
+        };
+        let accepted = (0..group.rounds).map(|_| start()).find(|&status| status != Status::Again);
+        let status = accepted.expect("a context accepts operations");
+        pending.extend((status == Status::Pending).then_some(token));
+        let complete =
+            Completions { puts: u64::from(token + 1).min(3), gets: u64::from(token + 1).max(3) - 3 };
+        let is_complete = |told: &[Token]| told == pending && context.completions() == complete;
+        assert!((0..group.rounds).any(|_| is_complete(&look())), "operation {token} of the context");
+    }
+    assert!(target == source, "the gets follow the puts");
+}
+
+fn token_of(event: &Event<'_>) -> Option<Token> {
+    match event {
+        Event::Message { .. } => panic!("a message arrived at a context"),
+        Event::Sent(_) => None,
+        Event::Done(token) => Some(*token),
     }
 }
 

@@ -137,6 +137,7 @@ rules! { $
         messages_stay_behind_puts
         the_bell_rings
         contexts_complete_apart
+        a_context_is_drained_behind_its_endpoint
         a_rest_returns;
     signals:
         a_signal_comes_after_its_data

@@ -386,6 +386,11 @@ impl Provider for Tcp {
         }
     }
 
+    fn drain(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
+        // Any endpoint's progress serves the connections of the process, and reports a fault.
+        Ok(self.completions.drain(handle))
+    }
+
     fn inject(&self, key: Key) -> Option<TcpInject> {
         Some(TcpInject::new(&self.domain, &self.completions, key, self.slot as u16))
     }
