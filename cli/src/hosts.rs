@@ -71,6 +71,14 @@ pub fn slots(machines: &Machines) -> usize {
     machines.hosts.iter().map(|HostSlots { slots, .. }| slots).sum()
 }
 
+/// Gives each host the least multiple of its slots with which `n` PEs find a slot.
+pub fn oversubscribe(machines: &mut Machines, n: usize) {
+    let multiple = n.div_ceil(slots(machines).max(1)).max(1);
+    for host in &mut machines.hosts {
+        host.slots *= multiple;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -49,6 +49,9 @@ pub struct Run {
     pes_per_process: Option<usize>,
     #[command(flatten)]
     hosts: Hosts,
+    /// Start more PEs than the hosts have slots: each host gets the same multiple of its slots
+    #[arg(long)]
+    oversubscribe: bool,
     /// Bind PE i of a host to the i-th processor that this command may use there
     #[arg(long)]
     bind: bool,
@@ -104,6 +107,7 @@ Examples:
   pelago run -n 1 --separator / ./mine :        here the colon is an argument
   pelago run --hosts a:2,b:2 ./mine             PEs 0 and 1 on host a, 2 and 3 on b, over ssh
   pelago run -n 6 --hostfile hosts ./mine       six PEs on the hosts of a file, filled in its order
+  pelago run -n 6 --hosts a,b --oversubscribe ./mine    three PEs on each host
   pelago run --hosts a:2,b:2 --launch-agent \"ssh -p 2222\" --agent-path /opt/bin/pelago ./mine
   salloc -N 2 -n 8 pelago run -n 8 ./mine       on the hosts of the allocation, by srun";
 
@@ -129,7 +133,7 @@ impl Run {
     }
 
     fn spec(self) -> anyhow::Result<(JobSpec, Recording)> {
-        let machines = self.hosts.machines()?;
+        let mut machines = self.hosts.machines()?;
         let mut parts = parts(self.n, self.words, &self.separator)?.into_iter();
         let first = parts.next().context("no program was named")?;
         self.tools.check_input(self.stdin.is_some())?;
@@ -149,6 +153,9 @@ impl Run {
             (None, Some(machines)) => hosts::slots(machines).saturating_sub(others).max(1),
             (None, None) => refuse_without_a_number(),
         };
+        if let Some(machines) = machines.as_mut().filter(|_| self.oversubscribe) {
+            hosts::oversubscribe(machines, n + others);
+        }
         let of_pes = |variable| {
             let given = self.env.iter().rev().find(|(key, _)| key == variable);
             given.map(|(_, value)| value.clone()).or_else(|| std::env::var(variable).ok())

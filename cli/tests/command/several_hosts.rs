@@ -66,6 +66,14 @@ fn pes_are_numbered_host_by_host() {
 }
 
 #[test]
+fn hosts_get_more_pes_than_they_have_slots() {
+    let hosts = |words: &[&str]| lines("a:2,b", &[&["--oversubscribe"], words].concat(), "echo $TEST_HOST");
+    assert_eq!(hosts(&["-n", "7"]), ["a", "a", "a", "a", "a", "a", "b"]);
+    assert_eq!(hosts(&["-n", "2"]), ["a", "a"]);
+    assert_eq!(hosts(&[]), ["a", "a", "b"]);
+}
+
+#[test]
 fn pes_of_several_hosts_meet() {
     let ended = run("a:2,b:2", &["hello"]);
     assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));

@@ -83,10 +83,23 @@ fn mpiexec_takes_what_other_launchers_take() {
     let agent = folder().join("agent.sh");
     std::fs::write(&agent, "shift\nexec sh -c \"$*\"\n").unwrap();
     let agent = format!("sh {}", agent.display());
-    let cases: [(&[&str], &str); 18] = [
+    let file = |name: &str, text: &str| {
+        let place = folder().join(name);
+        std::fs::write(&place, text).unwrap();
+        place.display().to_string()
+    };
+    let programs = format!("# two programs\n-n 1 -env COLOUR red {path} *\n\n-env COLOUR blue -n 2 {path}");
+    let programs = file("programs", &programs);
+    let hosts = file("hosts", "localhost\n");
+    let cases: [(&[&str], &str); 23] = [
         (&["-n", "2", path], "2 - -\n"),
         (&["-np", "3", path, "-np"], "3 - -np\n"),
         (&["-n", "1", path, ":", "-np", "2", path], "3 - -\n"),
+        (&["-n", "1", path, "-x", ":", "-env", "COLOUR", "red", "-x", "A=1", "-np", "2", path], "3 - -x\n"),
+        (&["-configfile", &programs], "3 red *\n"),
+        (&["-f", &hosts, "-n", "2", "--launch-agent", &agent, path], "2 - -\n"),
+        (&["-hosts", "localhost", "-n", "2", "--launch-agent", &agent, path], "2 - -\n"),
+        (&["-H", "localhost", "--oversubscribe", "-n", "3", "--launch-agent", &agent, path], "3 - -\n"),
         (&["-x", "COLOUR=light blue", "-np", "1", path], "1 light blue -\n"),
         (&["-genv", "COLOUR", "red", "-n", "1", path, "x y"], "1 red x y\n"),
         (&["-n", "2", "-env", "COLOUR", "blue", path], "2 blue -\n"),
@@ -119,6 +132,12 @@ fn mpiexec_takes_what_other_launchers_take() {
     said_by("mpiexec", &["-f", "h", "-ppn", "2", path]).assert_refused(2, &["the numbers of PEs in h"]);
     said_by("mpiexec", &["-wdir", "/no/such", path]).assert_refused(2, &["/no/such"]);
     said_by("mpiexec", &["-env", "COLOUR"]).assert_refused(2, &["-env lacks its value"]);
+    said_by("mpiexec", &["-n", "1", path, ":", "-n"]).assert_refused(2, &["-n lacks its value"]);
+    said_by("mpiexec", &["-configfile", "/no/such"]).assert_refused(2, &["/no/such"]);
+    said_by("mpiexec", &["-configfile", &programs, path]).assert_refused(2, &["nothing follows"]);
+    said_by("mpiexec", &["-configfile", &file("none", "# none\n")]).assert_refused(2, &["names no program"]);
+    said_by("mpiexec", &["-H", "localhost", "-n", "2", path])
+        .assert_refused(2, &["do not fit into the 1 slot"]);
     said_by("mpiexec", &["--bind-to", "moon", path]).assert_refused(2, &["not moon"]);
 }
 

@@ -11,6 +11,8 @@ Starts N processes (PEs) of @INTERFACE@ programs, on this machine or on several 
   -n N, -np N         number of PEs (also -c N, --np N)
   --host LIST         hosts, each with its number of PEs, as --hosts (also -host, -hosts, -H)
   -f FILE             a file of hosts, as --hostfile (also -hostfile, -machinefile)
+  --oversubscribe     start more PEs than the hosts have slots (with -f and -hosts anyway)
+  -configfile FILE    the other options and the programs, a program in each line
   -x NAME[=VALUE]     set a variable in every PE (the environment is passed on anyway)
   -env NAME VALUE     the same (also -genv)
   -wdir DIR           the working directory of the PEs (also -wd, --wdir, --wd)
@@ -21,8 +23,8 @@ Starts N processes (PEs) of @INTERFACE@ programs, on this machine or on several 
   -v, --version       print the version
   --help              print this
 
-Without an effect, for scripts that have them: -genvall, -envall, --oversubscribe, --allow-run-as-root, --mca
-KEY VALUE, --map-by WHAT, --rank-by WHAT.
+Without an effect, for scripts that have them: -genvall, -envall, --allow-run-as-root, --mca KEY VALUE,
+--map-by WHAT, --rank-by WHAT.
 Every other option is one of `pelago run`:
 END
     "$bin/pelago" run --help | sed -n '/^Options:/,$p'
@@ -60,7 +62,20 @@ with_counts() {
     echo "$counted"
 }
 
-hosts= ppn= wdir= number= file=
+# The programs of a file, one in each line, with colons between them.
+programs_of() {
+    lines=
+    while read -r line || [ -n "$line" ]; do
+        case $line in
+            '' | '#'*) ;;
+            *) lines="$lines${lines:+ : }$line" ;;
+        esac
+    done < "$1" || exit 2
+    [ -n "$lines" ] || { echo "@NAME@: $1 names no program" >&2; exit 2; }
+    printf "%s\n" "$lines"
+}
+
+hosts= ppn= wdir= number= file= oversubscribe= separator=:
 # The options are moved behind the program's words, then a mark, then the words behind it.
 count=$#
 while [ "$count" -gt 0 ]; do
@@ -85,6 +100,8 @@ while [ "$count" -gt 0 ]; do
             set -- "$@" --env "$2=$3"; shift 3; count=$((count - 3)) ;;
         --host | -host | -hosts | -H | --hosts)
             needs_value "$count" "$1"
+            # Hydra, which has -hosts, fills the hosts again.
+            [ "$1" != -hosts ] || oversubscribe=yes
             hosts=$hosts${hosts:+,}$2; shift 2; count=$((count - 2)) ;;
         -ppn | -perhost | -npernode | --npernode | -N)
             needs_value "$count" "$1"
@@ -100,6 +117,7 @@ while [ "$count" -gt 0 ]; do
             PATH=$(absolute "$2"):$PATH; export PATH; shift 2; count=$((count - 2)) ;;
         -f | -hostfile | -machinefile | --machinefile | --hostfile)
             needs_value "$count" "$1"
+            [ "$1" != -f ] || oversubscribe=yes
             file=$2
             set -- "$@" --hostfile "$(absolute "$2")"; shift 2; count=$((count - 2)) ;;
         --output-dir | --trace)
@@ -115,10 +133,27 @@ while [ "$count" -gt 0 ]; do
             shift 2; count=$((count - 2)) ;;
         -l | -prepend-rank)
             set -- "$@" --tag-output; shift; count=$((count - 1)) ;;
-        --env | --timeout | --pes-per-process | --launch-agent | --agent-path | --separator | --stdin)
+        -configfile | --configfile)
+            needs_value "$count" "$1"
+            [ "$count" -eq 2 ] || { echo "@NAME@: nothing follows $1 $2" >&2; exit 2; }
+            words=$(programs_of "$2") || exit 2
+            shift 2
+            count=$#
+            # The words of the file take its place; its patterns are not expanded.
+            set -f
+            set -- $words "$@"
+            set +f
+            count=$(($# - count)) ;;
+        --separator)
+            needs_value "$count" "$1"
+            separator=$2
+            set -- "$@" "$1" "$2"; shift 2; count=$((count - 2)) ;;
+        --env | --timeout | --pes-per-process | --launch-agent | --agent-path | --stdin)
             needs_value "$count" "$1"
             set -- "$@" "$1" "$2"; shift 2; count=$((count - 2)) ;;
-        --oversubscribe | --allow-run-as-root | -genvall | -envall)
+        --oversubscribe | -oversubscribe)
+            oversubscribe=yes; shift; count=$((count - 1)) ;;
+        --allow-run-as-root | -genvall | -envall)
             shift; count=$((count - 1)) ;;
         --mca | -mca)
             needs_value "$count" "$1" 3
@@ -143,16 +178,34 @@ elif [ -n "$ppn" ] && [ -z "$number" ]; then
     # One host: this machine.
     set -- "$@" -n "$ppn"
 fi
+[ -z "$oversubscribe" ] || set -- "$@" --oversubscribe
 set -- "$@" --
-before=
+# Whether the next word is in front of a further program's name.
+is_option=
 while [ "$count" -gt 0 ]; do
-    word=$1
-    # The number of PEs of a further program.
-    case "$before $1" in
-        ": -np" | ": --np" | ": -c") word=-n ;;
+    case $is_option$1 in
+        yes-n | yes-np | yes--np | yes-c)
+            needs_value "$count" "$1"
+            set -- "$@" -n "$2"; shift 2; count=$((count - 2)); continue ;;
+        yes-n[0-9]*)
+            set -- "$@" -n "${1#-n}"; shift; count=$((count - 1)); continue ;;
+        yes-env | yes-genv | yes--genv)
+            needs_value "$count" "$1" 3
+            set -- "$@" --env "$2=$3"; shift 3; count=$((count - 3)); continue ;;
+        yes-x)
+            needs_value "$count" "$1"
+            case $2 in
+                *=*) set -- "$@" --env "$2" ;;
+            esac
+            shift 2; count=$((count - 2)); continue ;;
+        yes--env)
+            needs_value "$count" "$1"
+            set -- "$@" "$1" "$2"; shift 2; count=$((count - 2)); continue ;;
+        yes-*) ;;
+        *) is_option= ;;
     esac
-    before=$1
-    set -- "$@" "$word"; shift; count=$((count - 1))
+    [ "$1" != "$separator" ] || is_option=yes
+    set -- "$@" "$1"; shift; count=$((count - 1))
 done
 if [ -n "$wdir" ]; then
     cd -- "$wdir" || exit 2
