@@ -65,6 +65,8 @@ struct Report {
     version: &'static str,
     node: String,
     cores: usize,
+    /// The processors whose time a control group grants, if that are fewer.
+    cpu_limit: Option<usize>,
     memory_total_bytes: Option<usize>,
     memory_available_bytes: Option<usize>,
     launcher: String,
@@ -164,6 +166,7 @@ impl Report {
             version: env!("CARGO_PKG_VERSION"),
             node: pelago_boot::node_id(&settings),
             cores: pelago_boot::cores(),
+            cpu_limit: pelago_boot::cpu_quota(),
             memory_total_bytes: pelago_boot::memory_total_bytes(),
             memory_available_bytes: pelago_boot::memory_available_bytes(),
             launcher,
@@ -174,11 +177,13 @@ impl Report {
 
     fn text(&self) -> String {
         let memory = |bytes: Option<usize>| bytes.map_or_else(|| "unknown".to_owned(), gibibytes);
+        let limited = |limit| format!(", but a control group grants the time of {limit}");
         let mut text = format!(
-            "pelago    {}\nnode      {}\ncores     {}\nmemory    {}, of which {} free\nlauncher  {}\n",
+            "pelago    {}\nnode      {}\ncores     {}{}\nmemory    {}, of which {} free\nlauncher  {}\n",
             self.version,
             self.node,
             self.cores,
+            self.cpu_limit.map_or_else(String::new, limited),
             memory(self.memory_total_bytes),
             memory(self.memory_available_bytes),
             self.launcher

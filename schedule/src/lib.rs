@@ -104,6 +104,7 @@ mod broadcast;
 #[cfg(test)]
 mod costs;
 mod gather;
+mod layout;
 mod reduce;
 mod reduce_scatter;
 mod scan;

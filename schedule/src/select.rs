@@ -202,6 +202,7 @@ fn names(shape: &Shape) -> &'static [&'static str] {
         Operation::Broadcast if is_large && n > 8 => &["scatter_all_gather", "chain", "binomial"],
         Operation::Broadcast if is_large && n > 2 => &["chain", "binomial"],
         Operation::Broadcast => &["binomial"],
+        Operation::Scatter | Operation::Gather if shape.blocks != Blocks::Equal => &["linear"],
         Operation::Scatter | Operation::Gather if is_small => &["binomial", "linear"],
         Operation::Scatter | Operation::Gather => &["linear"],
         Operation::AllGather if shape.blocks != Blocks::Equal => &["bruck", "ring", "linear"],

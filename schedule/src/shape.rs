@@ -122,8 +122,8 @@ impl fmt::Display for Operation {
 pub enum Blocks {
     /// All of `count` elements, one after the other.
     Equal,
-    /// All-gather: the number of elements that each rank contributes, known to all ranks. `count` is not
-    /// used.
+    /// All-gather, gather and scatter: the number of elements of each rank's block, known to all ranks.
+    /// `count` is not used.
     Counts(Vec<usize>),
     /// All-to-all: the offset and the length of each block, as (offset, elements), in this rank's source and
     /// target, by the other rank. Both ends agree on the length. `count` is not used.
@@ -234,6 +234,8 @@ impl Shape {
     pub fn source_bytes(&self) -> usize {
         let is_root = self.rank == self.root;
         match (&self.blocks, self.operation) {
+            (Blocks::Counts(counts), Operation::Scatter) if is_root => self.all_bytes(counts),
+            (Blocks::Counts(_), Operation::Scatter) => 0,
             (Blocks::Counts(counts), _) => counts[self.rank].saturating_mul(self.element_bytes),
             (Blocks::Exchanged { source, .. }, _) => furthest(source).saturating_mul(self.element_bytes),
             (Blocks::Strided { source, .. }, _) => self.strided_bytes(*source),
@@ -247,15 +249,22 @@ impl Shape {
     pub fn target_bytes(&self) -> usize {
         let is_root = self.rank == self.root;
         match (&self.blocks, self.operation) {
-            (Blocks::Counts(counts), _) => {
-                let elements = counts.iter().fold(0usize, |sum, &count| sum.saturating_add(count));
-                elements.saturating_mul(self.element_bytes)
+            (Blocks::Counts(counts), Operation::Scatter) => {
+                counts[self.rank].saturating_mul(self.element_bytes)
             }
+            (Blocks::Counts(_), Operation::Gather) if !is_root => 0,
+            (Blocks::Counts(counts), _) => self.all_bytes(counts),
             (Blocks::Exchanged { target, .. }, _) => furthest(target).saturating_mul(self.element_bytes),
             (Blocks::Strided { target, .. }, _) => self.strided_bytes(*target),
             (_, Operation::Gather | Operation::Reduce) if !is_root => 0,
             _ => self.operation.target_blocks(self.n).saturating_mul(self.block_bytes()),
         }
+    }
+
+    /// Size of the blocks of all ranks in bytes.
+    fn all_bytes(&self, counts: &[usize]) -> usize {
+        let elements = counts.iter().fold(0usize, |sum, &count| sum.saturating_add(count));
+        elements.saturating_mul(self.element_bytes)
     }
 
     fn strided_bytes(&self, stride: usize) -> usize {

@@ -22,10 +22,12 @@ fn draw(round: u64, what: u64, bound: usize) -> usize {
     (element(round, 999, what as usize) >> 17) as usize % bound
 }
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 13] = [
     "broadcast",
     "scatter",
+    "scatter_varying",
     "gather",
+    "gather_varying",
     "all_gather",
     "all_gather_varying",
     "all_to_all",
@@ -91,11 +93,16 @@ impl Case<'_> {
         match self.name {
             "broadcast" => place(0, &self.source(self.root)[..count]),
             "scatter" => place(0, &self.source(self.root)[me * count..(me + 1) * count]),
-            "gather" if !is_root => {}
+            "scatter_varying" => {
+                let counts = self.counts();
+                let at = counts[..me].iter().sum();
+                place(0, &self.source(self.root)[at..at + counts[me]]);
+            }
+            "gather" | "gather_varying" if !is_root => {}
             "gather" | "all_gather" => {
                 (0..n).for_each(|rank| place(rank * count, &self.source(rank)[..count]))
             }
-            "all_gather_varying" => {
+            "gather_varying" | "all_gather_varying" => {
                 let mut at = 0;
                 for (rank, length) in self.counts().into_iter().enumerate() {
                     place(at, &self.source(rank)[..length]);
@@ -144,7 +151,15 @@ impl Case<'_> {
         match self.name {
             "broadcast" => on.broadcast(root, into(count), from(count)),
             "scatter" => on.scatter(root, into(count), from(n * count)),
+            "scatter_varying" => {
+                let counts = self.counts();
+                on.scatter_varying(root, into(counts[self.me]), from(counts.iter().sum()), &counts)
+            }
             "gather" => on.gather(root, into(n * count), from(count)),
+            "gather_varying" => {
+                let counts = self.counts();
+                on.gather_varying(root, into(counts.iter().sum()), from(counts[self.me]), &counts)
+            }
             "all_gather" => on.all_gather(into(n * count), from(count)),
             "all_gather_varying" => {
                 let counts = self.counts();
@@ -601,6 +616,11 @@ fn senseless_calls_are_refused() {
             team.scatter(0, &a, &b),
             team.all_gather(a.span(0..5), b.span(0..2)),
             team.all_gather_varying(&a, &b, &[1, 1]),
+            team.gather_varying(0, a.span(0..5), &b, &[1, 2, 3]),
+            team.gather_varying(0, &a, b.span(0..0), &[1, 1, 1]),
+            team.scatter_varying(3, &a, &b, &[1, 1, 1]),
+            team.scatter_varying(1, &a, b.span(0..5), &[1, 2, 3]),
+            team.scatter_varying(1, a.span(0..0), &b, &[1, 1, 1]),
             team.all_to_all_strided(&a, &b, 2, (0, 1)),
             team.all_to_all_strided(&a, &b, 2, (1, 2)),
             team.all_to_all_varying(&a, &b, &[(0, 1); 3], &[(0, 1); 2]),

@@ -191,12 +191,8 @@ impl<'a> Call<'a> {
         if let Some(reason) = self.wrong_blocks(n) {
             return refuse(reason);
         }
-        // All members need what the root needs: a span is the same at all members.
-        let rank = if self.operation.is_rooted() { self.root } else { team.my_rank() };
-        let shape = Shape { rank, ..self.shape(team) };
-        for (name, needed, span) in
-            [("target", shape.target_bytes(), target), ("source", shape.source_bytes(), source)]
-        {
+        let (target_bytes, source_bytes) = self.needed_bytes(team);
+        for (name, needed, span) in [("target", target_bytes, target), ("source", source_bytes, source)] {
             let has = span.len * span.element_bytes;
             if needed > has {
                 let (needed, has) = (needed / self.element_bytes, has / self.element_bytes);
@@ -204,7 +200,7 @@ impl<'a> Call<'a> {
             }
         }
         let (t, s) = (target.own as usize, source.own as usize);
-        let does_overlap = t < s + shape.source_bytes() && s < t + shape.target_bytes();
+        let does_overlap = t < s + source_bytes && s < t + target_bytes;
         let may_be_same = self.operation == Operation::Broadcast || self.operation.combines();
         let may_be_same = may_be_same && self.operation != Operation::ReduceScatter;
         if does_overlap && !(may_be_same && t == s) && !world.collectives.bears_overlap() {
@@ -213,6 +209,18 @@ impl<'a> Call<'a> {
             );
         }
         Ok(())
+    }
+
+    /// Bytes that this member needs of its target and of its source. What the root alone has is needed of
+    /// all members, because a span is the same at all of them.
+    fn needed_bytes(&self, team: &TeamCore) -> (usize, usize) {
+        let own = self.shape(team);
+        let at_root = Shape { rank: self.root, ..own.clone() };
+        match self.operation {
+            Operation::Gather | Operation::Reduce => (at_root.target_bytes(), own.source_bytes()),
+            Operation::Broadcast | Operation::Scatter => (own.target_bytes(), at_root.source_bytes()),
+            _ => (own.target_bytes(), own.source_bytes()),
+        }
     }
 
     fn wrong_blocks(&self, n: usize) -> Option<String> {

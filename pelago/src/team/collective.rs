@@ -98,6 +98,36 @@ pub trait Collective: Sealed {
         self.perform(world, Call::new(Operation::Gather, root, source.len, target, source))
     }
 
+    /// As [`scatter`](Collective::scatter), with blocks of different lengths, which lie one after the other:
+    /// rank i gets `counts[i]` elements, which may be none. All members give the same counts.
+    #[track_caller]
+    fn scatter_varying<'a, T: Element>(
+        &self,
+        root: Rank,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
+        counts: &[usize],
+    ) -> Result<Self::Outcome<'a>> {
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
+        let call = Call::new(Operation::Scatter, root, target.len, target, source);
+        self.perform(world, call.of(Blocks::Counts(counts.to_vec())))
+    }
+
+    /// As [`gather`](Collective::gather), with sources of different lengths: rank i contributes `counts[i]`
+    /// elements, which may be none. All members give the same counts.
+    #[track_caller]
+    fn gather_varying<'a, T: Element>(
+        &self,
+        root: Rank,
+        target: impl Into<Span<'a, T>>,
+        source: impl Into<Span<'a, T>>,
+        counts: &[usize],
+    ) -> Result<Self::Outcome<'a>> {
+        let ((world, target), source) = (target.into().with_world(), source.into().operand());
+        let call = Call::new(Operation::Gather, root, source.len, target, source);
+        self.perform(world, call.of(Blocks::Counts(counts.to_vec())))
+    }
+
     /// Copies every member's source, in the order of ranks, to every member's target.
     #[track_caller]
     fn all_gather<'a, T: Element>(

@@ -7,8 +7,8 @@
 //! Cost: ceil(log2 n) rounds, n - 1 blocks to each rank; one message a round, for some ranks two.
 //! Source: Bruck, Ho, Kipnis, Upfal, Weathersby 1997, the concatenation; without its rotation.
 
-use super::layout::Layout;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::layout::Layout;
 use crate::schedule::Builder;
 use crate::shape::{Operation, Shape};
 use std::ops::Range;

@@ -9,8 +9,8 @@
 //! sends L - 1 messages; inside a node 2 messages and 2 signals for each other rank.
 //! Source: Kielmann, Hofman, Bal, Plaat, Bhoedjang 1999, MagPIe.
 
-use super::layout::Layout;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::layout::Layout;
 use crate::nodes::Groups;
 use crate::schedule::{Builder, Place, Remote, Slot};
 use crate::shape::{Operation, Shape};

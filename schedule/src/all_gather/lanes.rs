@@ -6,8 +6,8 @@
 //! L to each of the k - 1 other ranks of its node.
 //! Source: Träff, Hunold 2020, Decomposing MPI collectives for exploiting multi-lane communication.
 
-use super::layout::Layout;
 use crate::algorithm::{Algorithm, Fold, Graph, equal_nodes};
+use crate::layout::Layout;
 use crate::schedule::Builder;
 use crate::shape::{Operation, Shape};
 

@@ -3,8 +3,8 @@
 //! Cost: one round, n - 1 messages of one block from each rank. No block is forwarded.
 //! Source: Thakur, Rabenseifner, Gropp 2005.
 
-use super::layout::Layout;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::layout::Layout;
 use crate::schedule::Builder;
 use crate::shape::{Operation, Shape};
 

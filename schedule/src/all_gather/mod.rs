@@ -4,7 +4,6 @@
 mod bruck;
 mod hierarchical;
 mod lanes;
-mod layout;
 mod linear;
 mod neighbour_exchange;
 mod recursive_doubling;

@@ -7,8 +7,8 @@
 //! Cost: n / 2 rounds, n / 2 messages from each rank to its two neighbours; each rank receives n - 1 blocks.
 //! Source: Chen, Zhang, Zhang, Yuan 2005.
 
-use super::layout::Layout;
 use crate::algorithm::{Algorithm, Fold, Graph};
+use crate::layout::Layout;
 use crate::schedule::Builder;
 use crate::shape::{Operation, Shape};
 

@@ -4,8 +4,8 @@
 //! Cost: log2 n rounds, log2 n messages from each rank; each rank receives n - 1 blocks.
 //! Source: Thakur, Rabenseifner, Gropp 2005.
 
-use super::layout::Layout;
 use crate::algorithm::{Algorithm, Fold, Graph};
+use crate::layout::Layout;
 use crate::schedule::Builder;
 use crate::shape::{Operation, Shape};
 

@@ -3,8 +3,8 @@
 //! Cost: n - 1 rounds, n - 1 messages of one block from each rank, all to the same neighbour.
 //! Source: Thakur, Rabenseifner, Gropp 2005.
 
-use super::layout::Layout;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::layout::Layout;
 use crate::schedule::Builder;
 use crate::shape::{Operation, Shape};
 

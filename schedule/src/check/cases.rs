@@ -90,7 +90,7 @@ impl Case {
     /// The layouts of an operation.
     pub fn layouts(operation: Operation) -> &'static [Layout] {
         match operation {
-            Operation::AllGather => &[Layout::Equal, Layout::Counts],
+            Operation::AllGather | Operation::Gather | Operation::Scatter => &[Layout::Equal, Layout::Counts],
             Operation::AllToAll => &[Layout::Equal, Layout::Exchanged, Layout::Strided],
             _ => &[Layout::Equal],
         }

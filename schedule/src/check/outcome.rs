@@ -60,7 +60,10 @@ fn expect(shapes: &[Shape], rank: Rank, target: &mut [Expected]) -> Result<(), D
     match shape.operation {
         Operation::Barrier => {}
         Operation::Broadcast => fill(target, |k| Expected::Leaf(root, k)),
-        Operation::Scatter => fill(target, |k| Expected::Leaf(root, rank * count + k)),
+        Operation::Scatter => {
+            let start = counts_of(shape)[..rank].iter().sum::<usize>();
+            fill(target, |k| Expected::Leaf(root, start + k));
+        }
         Operation::Gather | Operation::AllGather => expect_gathered(shape, target),
         Operation::AllToAll => return expect_exchanged(shapes, rank, target),
         Operation::Reduce | Operation::AllReduce => fill(target, all),
@@ -82,11 +85,16 @@ fn fill(target: &mut [Expected], expected: impl Fn(usize) -> Expected) {
     }
 }
 
-fn expect_gathered(shape: &Shape, target: &mut [Expected]) {
-    let counts = match &shape.blocks {
+/// Elements of the block of each rank.
+fn counts_of(shape: &Shape) -> Vec<usize> {
+    match &shape.blocks {
         Blocks::Counts(counts) => counts.clone(),
         _ => vec![shape.count; shape.n],
-    };
+    }
+}
+
+fn expect_gathered(shape: &Shape, target: &mut [Expected]) {
+    let counts = counts_of(shape);
     let sources = counts.iter().enumerate().flat_map(|(rank, &count)| (0..count).map(move |k| (rank, k)));
     for (place, (rank, element)) in target.iter_mut().zip(sources) {
         *place = Expected::Leaf(rank, element);

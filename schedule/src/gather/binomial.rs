@@ -10,6 +10,7 @@
 //! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007, the minimum spanning tree gather.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::layout::Layout;
 use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 use crate::shape::{Operation, Shape};
 use crate::tree::{self, Subtree};
@@ -33,47 +34,46 @@ const ROOM: Slot = 0;
 const DATA: Slot = 1;
 
 fn build(shape: &Shape, b: &mut Builder) {
-    let block = shape.block_bytes();
+    let layout = Layout::of(shape);
     let own = tree::halving(shape.rank, shape.n, shape.root);
     // The place where the blocks of the subtree are collected, from its first rank on.
     let blocks = match own.parent {
         None => Place::target(0),
         Some(_) if own.children.is_empty() => Place::source(0),
-        Some(_) => b.scratch(own.ranks.len() * block),
+        Some(_) => b.scratch(layout.bytes(own.ranks.clone())),
     };
     let in_mailbox = |b: &Builder, bytes| own.parent.is_some() && bytes <= b.mailbox_bytes();
-    let place_of = |first: Rank| blocks.plus((first - own.ranks.start) * block);
+    let place_of = |first: Rank| blocks.plus(layout.bytes(own.ranks.start..first));
 
     if own.parent.is_some() {
         for (child, below) in own.children.iter().rev() {
-            if !in_mailbox(b, below.len() * block) {
+            if !in_mailbox(b, layout.bytes(below.clone())) {
                 b.announce(*child, ROOM, place_of(below.start));
             }
         }
     }
     if own.parent.is_none() || !own.children.is_empty() {
-        b.copy(Place::source(0), place_of(shape.rank), block);
+        b.copy(Place::source(0), place_of(shape.rank), layout.bytes(shape.rank..shape.rank + 1));
     }
     for (index, (child, below)) in own.children.iter().rev().enumerate() {
         b.wait(*child, DATA + index);
-        if in_mailbox(b, below.len() * block) {
-            b.copy(Place::mailbox(DATA + index), place_of(below.start), below.len() * block);
+        if in_mailbox(b, layout.bytes(below.clone())) {
+            b.copy(Place::mailbox(DATA + index), place_of(below.start), layout.bytes(below.clone()));
         }
     }
     if let Some(parent) = own.parent {
-        hand_up(shape, b, parent, &own, blocks);
+        hand_up(shape, b, parent, &own, (blocks, &layout));
     }
 }
 
 /// Sends the blocks of the subtree to its parent.
-fn hand_up(shape: &Shape, b: &mut Builder, parent: Rank, own: &Subtree, blocks: Place) {
-    let block = shape.block_bytes();
-    let bytes = own.ranks.len() * block;
+fn hand_up(shape: &Shape, b: &mut Builder, parent: Rank, own: &Subtree, (blocks, layout): (Place, &Layout)) {
+    let bytes = layout.bytes(own.ranks.clone());
     let above = tree::halving(parent, shape.n, shape.root).children;
     let index = above.iter().rev().position(|&(child, _)| child == shape.rank);
     let slot = DATA + index.expect("a child of its parent");
     if parent == shape.root {
-        b.put_signal(parent, blocks, Remote::Target(own.ranks.start * block), bytes, slot);
+        b.put_signal(parent, blocks, Remote::Target(layout.start(own.ranks.start)), bytes, slot);
     } else if bytes <= b.mailbox_bytes() {
         b.send(parent, blocks, bytes, slot);
     } else {

@@ -4,7 +4,8 @@
 //! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
-use crate::schedule::{Builder, Place, Remote};
+use crate::layout::Layout;
+use crate::schedule::Builder;
 use crate::shape::{Operation, Shape};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -19,12 +20,12 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 };
 
 fn build(shape: &Shape, b: &mut Builder) {
-    let (block, own) = (shape.block_bytes(), shape.rank * shape.block_bytes());
+    let layout = Layout::of(shape);
     if shape.rank != shape.root {
-        b.put_signal(shape.root, Place::source(0), Remote::Target(own), block, shape.rank);
+        layout.put_own(b, shape.rank, shape.root, shape.rank);
         return;
     }
-    b.copy(Place::source(0), Place::target(own), block);
+    layout.copy_own(b, shape.rank);
     for of in (1..shape.n).map(|relative| shape.absolute(relative)) {
         b.wait(of, of);
     }

@@ -10,6 +10,7 @@
 //! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007, the minimum spanning tree scatter.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
+use crate::layout::Layout;
 use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 use crate::shape::{Operation, Shape};
 use crate::tree::{self, Subtree};
@@ -42,25 +43,26 @@ enum Way {
     Scratch,
 }
 
-fn way(ranks: &Range<Rank>, block: usize, b: &Builder) -> Way {
+fn way(ranks: &Range<Rank>, layout: &Layout, b: &Builder) -> Way {
     match ranks.len() {
         1 => Way::Target,
-        blocks if blocks * block <= b.mailbox_bytes() => Way::Mailbox,
+        _ if layout.bytes(ranks.clone()) <= b.mailbox_bytes() => Way::Mailbox,
         _ => Way::Scratch,
     }
 }
 
 fn build(shape: &Shape, b: &mut Builder) {
-    let block = shape.block_bytes();
+    let layout = Layout::of(shape);
     let Subtree { parent, ranks, children } = tree::halving(shape.rank, shape.n, shape.root);
     // The place of the blocks of the subtree, from its first rank on.
     let blocks = match parent {
         None => Place::source(0),
-        Some(parent) => receive(shape, b, parent, &ranks),
+        Some(parent) => receive(shape, b, parent, &ranks, &layout),
     };
     for (index, (child, below)) in children.iter().enumerate() {
-        let (from, bytes) = (blocks.plus((below.start - ranks.start) * block), below.len() * block);
-        match way(below, block, b) {
+        let from = blocks.plus(layout.bytes(ranks.start..below.start));
+        let bytes = layout.bytes(below.clone());
+        match way(below, &layout, b) {
             Way::Target => b.put_signal(*child, from, Remote::Target(0), bytes, DATA),
             Way::Mailbox => b.send(*child, from, bytes, DATA),
             Way::Scratch => {
@@ -70,17 +72,17 @@ fn build(shape: &Shape, b: &mut Builder) {
             }
         }
     }
-    b.copy(blocks.plus((shape.rank - ranks.start) * block), Place::target(0), block);
+    let own = blocks.plus(layout.bytes(ranks.start..shape.rank));
+    b.copy(own, Place::target(0), layout.bytes(shape.rank..shape.rank + 1));
 }
 
 /// Receives the blocks of `ranks` from the parent. Returns their place.
-fn receive(shape: &Shape, b: &mut Builder, parent: Rank, ranks: &Range<Rank>) -> Place {
-    let block = shape.block_bytes();
-    let blocks = match way(ranks, block, b) {
+fn receive(shape: &Shape, b: &mut Builder, parent: Rank, ranks: &Range<Rank>, layout: &Layout) -> Place {
+    let blocks = match way(ranks, layout, b) {
         Way::Target => Place::target(0),
         Way::Mailbox => Place::mailbox(DATA),
         Way::Scratch => {
-            let room = b.scratch(ranks.len() * block);
+            let room = b.scratch(layout.bytes(ranks.clone()));
             let above = tree::halving(parent, shape.n, shape.root).children;
             let index = above.iter().position(|&(child, _)| child == shape.rank);
             b.announce(parent, ROOM + index.expect("a child of its parent"), room);

@@ -4,7 +4,8 @@
 //! Source: Chan, Heimlich, Purkayastha, van de Geijn 2007.
 
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
-use crate::schedule::{Builder, Place, Remote, Slot};
+use crate::layout::Layout;
+use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 use crate::shape::{Operation, Shape};
 
 pub(super) const ALGORITHM: Algorithm = Algorithm {
@@ -26,9 +27,12 @@ fn build(shape: &Shape, b: &mut Builder) {
         b.wait(shape.root, DATA);
         return;
     }
-    let block = shape.block_bytes();
+    let layout = Layout::of(shape);
+    let block = |rank: Rank| (Place::source(layout.start(rank)), layout.bytes(rank..rank + 1));
     for to in (1..shape.n).map(|relative| shape.absolute(relative)) {
-        b.put_signal(to, Place::source(to * block), Remote::Target(0), block, DATA);
+        let (from, bytes) = block(to);
+        b.put_signal(to, from, Remote::Target(0), bytes, DATA);
     }
-    b.copy(Place::source(shape.root * block), Place::target(0), block);
+    let (from, bytes) = block(shape.root);
+    b.copy(from, Place::target(0), bytes);
 }

@@ -1,5 +1,5 @@
-//! The layout of the blocks of an all-gather in a target, in bytes: all of one size, or each of a size of its
-//! own.
+//! The layout of the blocks of all ranks, in bytes: all of one size, or each of a size of its own. They lie in
+//! the target of an all-gather or a gather, or in the source of a scatter.
 //!
 //! Invariant: blocks lie in the order of ranks without gaps, so those of a range of ranks are one piece.
 
@@ -8,7 +8,7 @@ use crate::shape::{Blocks, Shape};
 use std::ops::Range;
 
 /// The layout of the blocks.
-pub(super) struct Layout {
+pub(crate) struct Layout {
     block: usize,
     /// Where each block starts and the last one ends; empty if all blocks have one size.
     starts: Vec<usize>,
