@@ -1,5 +1,5 @@
-//! The layout of the blocks of all ranks, in bytes: all of one size, or each of a size of its own. They lie in
-//! the target of an all-gather or a gather, or in the source of a scatter.
+//! The layout of the blocks of all ranks, in bytes: all of one size, or each of a size of its own. They lie
+//! in the target of an all-gather or a gather, or in the source of a scatter.
 //!
 //! Invariant: blocks lie in the order of ranks without gaps, so those of a range of ranks are one piece.
 

@@ -189,7 +189,8 @@ pub enum LaunchError {
     },
     /// The hosts have fewer slots than the job has PEs.
     #[error(
-        "{n} PEs do not fit into the {slots} slots of the hosts ({hosts}); give these more, start fewer, or use --oversubscribe"
+        "{n} PEs do not fit into the {slots} slots of the hosts ({hosts}); give these more, start fewer, or \
+         use --oversubscribe"
     )]
     TooFewSlots {
         /// The number of PEs asked for.

@@ -211,8 +211,8 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Bytes that this member needs of its target and of its source. What the root alone has is needed of
-    /// all members, because a span is the same at all of them.
+    /// Bytes that this member needs of its target and of its source. All members need as long a span as the
+    /// root, because a span is the same at all of them.
     fn needed_bytes(&self, team: &TeamCore) -> (usize, usize) {
         let own = self.shape(team);
         let at_root = Shape { rank: self.root, ..own.clone() };
