@@ -9,6 +9,7 @@ use super::named::Named;
 use crate::abi::*;
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::library::{Mpi, output};
+use crate::table;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,6 +46,7 @@ fn parameterised(twin: MPI_Datatype, combiner: c_int, numbers: &[c_int]) -> Resu
     let datatype = Arc::new(find(twin)?.duplicate(Some(contents)));
     let handle = datatype.handle()?;
     let _ = datatype.predefined.set(handle);
+    table::stays(handle.0);
     handles.insert(key, handle);
     Ok(handle)
 }

@@ -4,7 +4,7 @@ use super::Datatype;
 use crate::abi::*;
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::Mpi;
-use crate::chapters::p2p::bytes_of;
+use crate::chapters::p2p::{bytes_of, given};
 use crate::convert::IntegerOut;
 
 /// The position in a packed buffer from which `bytes` bytes are read or written.
@@ -35,6 +35,13 @@ pub(super) fn check_packed(buffer: *const c_void, bytes: usize) -> Result {
     Ok(())
 }
 
+fn check_elements(buffer: *const u8, count: i64, datatype: &Datatype) -> Result {
+    match datatype.run(count as usize) {
+        Some(offset) => given(buffer.wrapping_offset(offset), bytes_of(count, datatype)?),
+        None => Ok(()),
+    }
+}
+
 /// `MPI_Pack`.
 pub unsafe fn pack(
     mpi: &Mpi,
@@ -50,6 +57,7 @@ pub unsafe fn pack(
     let datatype: &Datatype = mpi.datatype(datatype)?;
     let bytes = bytes_of(incount, datatype)?;
     check_packed(outbuf, bytes)?;
+    check_elements(inbuf.cast(), incount, datatype)?;
     // SAFETY: the caller promises the elements, and the buffer has room for their data.
     unsafe {
         let start = begin(position, outsize, bytes)?;
@@ -74,6 +82,7 @@ pub unsafe fn unpack(
     let datatype: &Datatype = mpi.datatype(datatype)?;
     let bytes = bytes_of(outcount, datatype)?;
     check_packed(inbuf, bytes)?;
+    check_elements(outbuf.cast_const().cast(), outcount, datatype)?;
     // SAFETY: the caller promises room for the elements, and the packed buffer has their data.
     unsafe {
         let start = begin(position, insize, bytes)?;

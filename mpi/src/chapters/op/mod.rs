@@ -11,7 +11,7 @@ use crate::abi::*;
 use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::library::{Mpi, output};
-use crate::chapters::p2p::bytes_of;
+use crate::chapters::p2p::{bytes_of, given};
 use crate::convert::UserCombine;
 use crate::table::{Kind, Table};
 use pelago_core::coll::reduction::Combiner;
@@ -170,6 +170,8 @@ pub unsafe fn reduce_local(
     if count == 0 {
         return Ok(());
     }
+    given(inbuf.cast(), bytes)?;
+    given(inoutbuf.cast_const().cast(), bytes)?;
     let (one, both): (*const u8, *mut u8) = (inbuf.cast(), inoutbuf.cast());
     // SAFETY: the caller promises the elements of both buffers; packed, they have `bytes` bytes each.
     unsafe {

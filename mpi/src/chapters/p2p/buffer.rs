@@ -2,7 +2,7 @@
 
 use crate::abi::*;
 use crate::chapters::datatype::Datatype;
-use crate::chapters::error::{Result, ensure};
+use crate::chapters::error::{Error, Result, ensure};
 
 /// Data to send.
 pub enum Outgoing {
@@ -19,6 +19,22 @@ pub fn bytes_of(count: i64, datatype: &Datatype) -> Result<usize> {
     let bytes = (count as usize).checked_mul(datatype.size());
     ensure!(bytes.is_some(), MPI_ERR_COUNT, "{count} elements are more than memory can hold");
     Ok(bytes.unwrap_or(0))
+}
+
+/// Refuses a null buffer that has data: `start` is where these begin. Datatypes with absolute addresses have
+/// theirs elsewhere.
+#[inline(always)]
+pub fn given(start: *const u8, bytes: usize) -> Result {
+    match start.is_null() && bytes > 0 {
+        true => null_buffer(bytes),
+        false => Ok(()),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn null_buffer(bytes: usize) -> Result {
+    Err(Error::new(MPI_ERR_BUFFER, format!("the buffer of {bytes} bytes is null. Give its address")))
 }
 
 /// The data of a buffer, in one piece.

@@ -9,7 +9,7 @@ mod receive;
 mod send;
 
 pub use attached::*;
-pub use buffer::{bytes_of, outgoing, packed};
+pub use buffer::{bytes_of, given, outgoing, packed};
 pub use exchange::*;
 pub use partitioned::*;
 pub use probe::*;

@@ -483,6 +483,11 @@ pub unsafe fn pready_list(
 /// `MPI_Parrived`: also of a request that is inactive, whose partitions have all arrived.
 pub unsafe fn parrived(mpi: &Mpi, request: MPI_Request, partition: c_int, flag: *mut c_int) -> Result {
     let flag = output("flag", flag)?;
+    if request == MPI_REQUEST_NULL {
+        // SAFETY: the caller's pointer is valid for one value.
+        unsafe { flag.write(1) };
+        return Ok(());
+    }
     // SAFETY: several threads may ask for partitions of one request: the channel has a lock.
     let has_arrived = unsafe {
         request::with_channel_or_inactive(request, |channel| match &mut *channel.lock() {

@@ -1,6 +1,6 @@
 //! Receives.
 
-use super::buffer::bytes_of;
+use super::buffer::{bytes_of, given};
 use crate::abi::*;
 use crate::chapters::comm::{Comm, KeptComm};
 use crate::chapters::datatype;
@@ -55,6 +55,7 @@ impl Receive {
         };
         if let Some(offset) = datatype.run(self.count as usize) {
             let start = self.buffer.cast::<u8>().wrapping_offset(offset);
+            given(start, room)?;
             // SAFETY: the caller promises the room, and this waits until the receive is complete.
             let status = unsafe { mpi.core.receive_message(pattern, (start, room)) };
             return Ok(Outcome::of_receive(comm, status, room));
@@ -108,6 +109,7 @@ impl Receive {
             return unsafe { self.start_elsewhere(mpi) };
         };
         let into = self.buffer.cast::<u8>().wrapping_offset(offset);
+        given(into, room)?;
         // The outcome of a message that has come is not moved through memory.
         // SAFETY: the caller promises the room.
         match unsafe { mpi.core.start_receive(pattern, (into, room)) } {
@@ -154,6 +156,7 @@ impl Receive {
                 data.as_mut_ptr()
             }
         };
+        given(into, room)?;
         Ok(match begin(into) {
             Started::Pending(id) => {
                 Active::Message(Message { id, receive: Some((comm, room)), unpack, kept })

@@ -1,6 +1,6 @@
 //! Sends in all modes.
 
-use super::buffer::outgoing;
+use super::buffer::{bytes_of, given, outgoing};
 use crate::abi::*;
 use crate::chapters::comm::Comm;
 use crate::chapters::datatype;
@@ -48,6 +48,7 @@ impl Send {
         unsafe {
             let data = outgoing(self.buffer, self.count, datatype)?;
             let Some(address) = address else { return Ok(()) };
+            given(data.data().0, data.data().1)?;
             if let Some(id) = mpi.core.start_send(address, data.data(), self.mode)? {
                 mpi.core.wait_for_message(id);
             }
@@ -82,6 +83,7 @@ impl Send {
         unsafe {
             let data = outgoing(self.buffer, self.count, datatype)?;
             let Some(address) = address else { return Ok(None) };
+            given(data.data().0, data.data().1)?;
             let pending = mpi.core.start_send(address, data.data(), self.mode)?;
             Ok(pending.map(|id| Message { id, receive: None, unpack: None, kept: data.kept() }))
         }
@@ -89,9 +91,13 @@ impl Send {
 
     /// Checks the arguments, before anything is communicated.
     pub fn check(&self, mpi: &Mpi) -> Result {
-        address(mpi.comm(self.comm)?, self.dest, self.tag)?;
-        super::buffer::bytes_of(self.count, mpi.layout(self.count, self.datatype)?)?;
-        Ok(())
+        let address = address(mpi.comm(self.comm)?, self.dest, self.tag)?;
+        let layout = mpi.layout(self.count, self.datatype)?;
+        let bytes = bytes_of(self.count, layout)?;
+        match layout.run(self.count as usize).filter(|_| address.is_some()) {
+            Some(offset) => given(self.buffer.cast::<u8>().wrapping_offset(offset), bytes),
+            None => Ok(()),
+        }
     }
 
     unsafe fn start_request(self, mpi: &Mpi, request: *mut MPI_Request) -> Result {

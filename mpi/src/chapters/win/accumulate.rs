@@ -10,7 +10,7 @@ use super::{Window, fast, find};
 use crate::abi::*;
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::{Mpi, output};
-use crate::chapters::p2p::outgoing;
+use crate::chapters::p2p::{given, outgoing};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
@@ -45,6 +45,7 @@ pub unsafe fn accumulate(
     let window = find(win)?;
     let (here, there) = ((origin_count, origin_datatype), (target_count, target_datatype));
     if op != MPI_NO_OP
+        && !origin_addr.is_null()
         && let Some(words) = fast::words(window, here, target_rank, target_disp, there, op)
     {
         // SAFETY: the caller guarantees the origin.
@@ -204,6 +205,9 @@ unsafe fn update(
         _ => Some(unsafe { outgoing(origin.start, origin.count, mpi.datatype(origin.datatype)?)? }),
     };
     let data = packed.as_ref().map_or(null(), |packed| packed.data().0);
+    if packed.is_some() {
+        given(data, bytes)?;
+    }
     let landing = result.map(|result| Landing::new(mpi, result, bytes)).transpose()?;
     // SAFETY: the blocks lie in the part, and the data and the landing have their length.
     unsafe { execute(mpi, window, rank, (&update, &blocks), (data, bytes), landing) }

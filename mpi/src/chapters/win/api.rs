@@ -12,7 +12,7 @@ use super::{Window, fast, find, hot};
 use crate::abi::*;
 use crate::chapters::error::{self, Error, On, Result};
 use crate::chapters::library::{self, Mpi, output};
-use crate::chapters::p2p::outgoing;
+use crate::chapters::p2p::{given, outgoing};
 use pelago_fabric::copy;
 use std::sync::Arc;
 
@@ -32,7 +32,9 @@ unsafe fn put(
     let window = find(win)?;
     let (here, there) = ((origin_count, origin_datatype), (target_count, target_datatype));
     window.record.note_used();
-    if let Some((target, bytes)) = fast::place(window.record, here, target_rank, target_disp, there) {
+    if !origin_addr.is_null()
+        && let Some((target, bytes)) = fast::place(window.record, here, target_rank, target_disp, there)
+    {
         // SAFETY: the place lies in the window; the caller guarantees the origin.
         unsafe { copy::transfer(target, origin_addr.cast(), bytes) };
         return Ok(());
@@ -75,6 +77,7 @@ unsafe fn put_slowly(mpi: &Mpi, window: &Window, origin: Buffer, place: Place) -
     // SAFETY: the caller promises the elements.
     let data = unsafe { outgoing(origin.start, origin.count, datatype)? };
     let (data, _) = data.data();
+    given(data, bytes)?;
     // SAFETY: the blocks lie in the part, and the data have their length. Each way is done with the data at
     // return.
     unsafe {
@@ -122,7 +125,9 @@ unsafe fn get(
     let window = find(win)?;
     let (here, there) = ((origin_count, origin_datatype), (target_count, target_datatype));
     window.record.note_used();
-    if let Some((source, bytes)) = fast::place(window.record, here, target_rank, target_disp, there) {
+    if !origin_addr.is_null()
+        && let Some((source, bytes)) = fast::place(window.record, here, target_rank, target_disp, there)
+    {
         // SAFETY: the place lies in the window; the caller guarantees the origin.
         unsafe { copy::transfer(origin_addr.cast(), source, bytes) };
         return Ok(());
@@ -208,6 +213,7 @@ impl Landing {
         let datatype = mpi.datatype(buffer.datatype)?;
         if let Some(offset) = datatype.run(buffer.count as usize) {
             let start = buffer.start.cast::<u8>().cast_mut().wrapping_offset(offset);
+            given(start, bytes)?;
             return Ok(Landing { start, bytes, apart: None });
         }
         let mut apart = vec![0u64; bytes.div_ceil(8)].into_boxed_slice();
@@ -332,11 +338,11 @@ symbols! {
 #[inline(always)]
 unsafe fn put_word(origin: *const c_void, place: *mut u8) -> bool {
     // SAFETY: the caller guarantees both places.
-    unsafe { fast::copy_word(place, origin.cast()) }
+    !origin.is_null() && unsafe { fast::copy_word(place, origin.cast()) }
 }
 
 #[inline(always)]
 unsafe fn get_word(origin: *mut c_void, place: *mut u8) -> bool {
     // SAFETY: the caller guarantees both places.
-    unsafe { fast::copy_word(origin.cast(), place) }
+    !origin.is_null() && unsafe { fast::copy_word(origin.cast(), place) }
 }
