@@ -106,6 +106,9 @@ int main(int argc, char **argv)
     MPI_Comm_dup(MPI_COMM_WORLD, &freed);
     MPI_Comm_free(&freed);
     MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &half);
+    /* It cannot be freed. */
+    MPI_Datatype real;
+    MPI_Type_create_f90_real(6, 30, &real);
     MPI_Request request;
     if (rank == 1) MPI_Irecv(&number, 1, MPI_INT, 0, 3, MPI_COMM_WORLD, &request);
     MPI_Finalize();
