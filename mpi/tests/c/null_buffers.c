@@ -42,6 +42,8 @@ static void messages(MPI_Datatype absolute) {
     DONE(MPI_Recv(NULL, 4, MPI_INT, MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE));
     DONE(MPI_Sendrecv(NULL, 4, MPI_INT, MPI_PROC_NULL, 0, NULL, 4, MPI_INT, MPI_PROC_NULL, 0, comm,
                       MPI_STATUS_IGNORE));
+    DONE(MPI_Sendrecv_replace(NULL, 4, MPI_INT, MPI_PROC_NULL, 0, MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE));
+    DONE(MPI_Bsend(NULL, 4, MPI_INT, MPI_PROC_NULL, 0, comm));
     DONE(MPI_Sendrecv(NULL, 0, MPI_INT, next, 1, NULL, 0, MPI_INT, before, 1, comm, MPI_STATUS_IGNORE));
     /* A datatype with addresses has its data there. */
     DONE(MPI_Sendrecv(MPI_BOTTOM, 1, absolute, next, 2, data, 4, MPI_INT, before, 2, comm, MPI_STATUS_IGNORE));

@@ -167,6 +167,7 @@ unsafe fn send_buffered(mpi: &Mpi, comm: &Comm, send: Send) -> Result {
     let datatype = mpi.datatype(send.datatype)?;
     let bytes = bytes_of(send.count, datatype)?;
     let Some(to) = to else { return Ok(()) };
+    send.check(mpi)?;
     let place = Place::of(comm);
     place.have_left(mpi);
     let mut attached = place.lock();

@@ -138,8 +138,11 @@ unsafe fn copied(
 ) -> Result<(Send, Box<[u8]>)> {
     let mode = Mode::Standard;
     Send { buffer, count, datatype, dest, tag, comm, mode }.check(mpi)?;
-    // SAFETY: the caller promises the elements.
-    let data = unsafe { packed(buffer.cast(), count as usize, mpi.datatype(datatype)?) };
+    let data = match dest {
+        MPI_PROC_NULL => Box::default(),
+        // SAFETY: the caller promises the elements.
+        _ => unsafe { packed(buffer.cast(), count as usize, mpi.datatype(datatype)?) },
+    };
     let (buffer, count) = (data.as_ptr().cast(), data.len() as i64);
     Ok((Send { buffer, count, datatype: MPI_BYTE, dest, tag, comm, mode }, data))
 }
