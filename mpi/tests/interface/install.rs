@@ -89,8 +89,8 @@ fn mpiexec_takes_what_other_launchers_take() {
         place.display().to_string()
     };
     let programs = format!("# two programs\n-n 1 -env COLOUR red {path} *\n\n-env COLOUR blue -n 2 {path}");
-    let programs = file("programs", &programs);
-    let hosts = file("hosts", "localhost\n");
+    let programs = file("programs.txt", &programs);
+    let hosts = file("hosts.txt", "localhost\n");
     let cases: [(&[&str], &str); 23] = [
         (&["-n", "2", path], "2 - -\n"),
         (&["-np", "3", path, "-np"], "3 - -np\n"),
@@ -135,7 +135,8 @@ fn mpiexec_takes_what_other_launchers_take() {
     said_by("mpiexec", &["-n", "1", path, ":", "-n"]).assert_refused(2, &["-n lacks its value"]);
     said_by("mpiexec", &["-configfile", "/no/such"]).assert_refused(2, &["/no/such"]);
     said_by("mpiexec", &["-configfile", &programs, path]).assert_refused(2, &["nothing follows"]);
-    said_by("mpiexec", &["-configfile", &file("none", "# none\n")]).assert_refused(2, &["names no program"]);
+    said_by("mpiexec", &["-configfile", &file("none.txt", "# none\n")])
+        .assert_refused(2, &["names no program"]);
     said_by("mpiexec", &["-H", "localhost", "-n", "2", path])
         .assert_refused(2, &["do not fit into the 1 slot"]);
     said_by("mpiexec", &["--bind-to", "moon", path]).assert_refused(2, &["not moon"]);

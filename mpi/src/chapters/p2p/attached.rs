@@ -5,7 +5,7 @@
 //!
 //! Invariant: the messages of a buffer are kept until they have left; detaching and flushing wait for them.
 
-use super::buffer::{bytes_of, packed};
+use super::buffer::{bytes_of, given, packed};
 use super::send::{Send, address};
 use crate::abi::*;
 use crate::chapters::comm::Comm;
@@ -167,7 +167,9 @@ unsafe fn send_buffered(mpi: &Mpi, comm: &Comm, send: Send) -> Result {
     let datatype = mpi.datatype(send.datatype)?;
     let bytes = bytes_of(send.count, datatype)?;
     let Some(to) = to else { return Ok(()) };
-    send.check(mpi)?;
+    if let Some(offset) = datatype.run(send.count as usize) {
+        given(send.buffer.cast::<u8>().wrapping_offset(offset), bytes)?;
+    }
     let place = Place::of(comm);
     place.have_left(mpi);
     let mut attached = place.lock();
