@@ -91,11 +91,12 @@ fn mpiexec_takes_what_other_launchers_take() {
     let programs = format!("# two programs\n-n 1 -env COLOUR red {path} *\n\n-env COLOUR blue -n 2 {path}");
     let programs = file("programs.txt", &programs);
     let hosts = file("hosts.txt", "localhost\n");
-    let cases: [(&[&str], &str); 23] = [
+    let cases: [(&[&str], &str); 24] = [
         (&["-n", "2", path], "2 - -\n"),
         (&["-np", "3", path, "-np"], "3 - -np\n"),
         (&["-n", "1", path, ":", "-np", "2", path], "3 - -\n"),
         (&["-n", "1", path, "-x", ":", "-env", "COLOUR", "red", "-x", "A=1", "-np", "2", path], "3 - -x\n"),
+        (&["-n", "2", path, "yes-np"], "2 - yes-np\n"),
         (&["-configfile", &programs], "3 red *\n"),
         (&["-f", &hosts, "-n", "2", "--launch-agent", &agent, path], "2 - -\n"),
         (&["-hosts", "localhost", "-n", "2", "--launch-agent", &agent, path], "2 - -\n"),

@@ -183,25 +183,25 @@ set -- "$@" --
 # Whether the next word is in front of a further program's name.
 is_option=
 while [ "$count" -gt 0 ]; do
-    case $is_option$1 in
-        yes-n | yes-np | yes--np | yes-c)
+    case $is_option:$1 in
+        yes:-n | yes:-np | yes:--np | yes:-c)
             needs_value "$count" "$1"
             set -- "$@" -n "$2"; shift 2; count=$((count - 2)); continue ;;
-        yes-n[0-9]*)
+        yes:-n[0-9]*)
             set -- "$@" -n "${1#-n}"; shift; count=$((count - 1)); continue ;;
-        yes-env | yes-genv | yes--genv)
+        yes:-env | yes:-genv | yes:--genv)
             needs_value "$count" "$1" 3
             set -- "$@" --env "$2=$3"; shift 3; count=$((count - 3)); continue ;;
-        yes-x)
+        yes:-x)
             needs_value "$count" "$1"
             case $2 in
                 *=*) set -- "$@" --env "$2" ;;
             esac
             shift 2; count=$((count - 2)); continue ;;
-        yes--env)
+        yes:--env)
             needs_value "$count" "$1"
             set -- "$@" "$1" "$2"; shift 2; count=$((count - 2)); continue ;;
-        yes-*) ;;
+        yes:-*) ;;
         *) is_option= ;;
     esac
     [ "$1" != "$separator" ] || is_option=yes
