@@ -1,5 +1,6 @@
 //! `pelago run`: starts a job on one or several machines, and supervises it.
 
+mod foreign;
 mod programs;
 mod tools;
 

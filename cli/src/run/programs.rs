@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::{Args, FromArgMatches};
 use pelago_boot::{resolve, tell};
 
-use super::{number_of_pes, number_spelled, option_suggestion, variable};
+use super::{foreign, number_of_pes, number_spelled, option_suggestion, variable};
 use crate::app;
 
 /// The start of a word that means a built-in application.
@@ -78,7 +78,13 @@ pub fn start_of(words: &[OsString]) -> anyhow::Result<(OsString, Vec<OsString>)>
         let suggestion = option_suggestion(&program.to_string_lossy());
         bail!("there is no option {}; {suggestion}", program.display());
     }
-    let Some(name) = application(program)? else { return Ok((program.clone(), args.to_vec())) };
+    let Some(name) = application(program)? else {
+        let path = resolve(Path::new(program));
+        if let Some(warning) = path.ok().and_then(|path| foreign::warning(&path)) {
+            tell(&warning);
+        }
+        return Ok((program.clone(), args.to_vec()));
+    };
     if let Some(bad) = args.iter().find(|word| word.to_str().is_none()) {
         bail!("the argument {bad:?} of {name} is not UTF-8");
     }

@@ -2,6 +2,10 @@
 
 use super::jobs::assert_hello;
 use super::process::run;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const THIS: &str = env!("CARGO_BIN_EXE_pelago");
 
@@ -68,4 +72,38 @@ fn programs_that_are_refused() {
 fn the_pe_of_a_further_program_is_named_when_it_fails() {
     let ended = run(&["run", "-n", "2", "sleep", "1000", ":", "-n", "1", "sh", "-c", "exit 7"]);
     assert_eq!((ended.status, ended.stderr.as_str()), (7, "pelago run: PE 2 exited with status 7\n"));
+}
+
+/// A program that names a library of this name; the library itself is empty.
+fn linked_with(folder: &Path, library: &str) -> PathBuf {
+    let gcc = |arguments: &[&OsStr]| {
+        let ended = Command::new("gcc").args(arguments).output().expect("gcc starts");
+        assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    };
+    let (source, empty, program) =
+        (folder.join("main.c"), folder.join(library), folder.join(format!("with-{library}")));
+    fs::write(&source, "int main(void) { return 0; }\n").unwrap();
+    let name = format!("-Wl,-soname,{library}");
+    gcc(&["-shared".as_ref(), "-nostdlib".as_ref(), name.as_ref(), "-o".as_ref(), empty.as_ref()]);
+    let path = format!("-Wl,--no-as-needed,-rpath,{}", folder.display());
+    gcc(&[source.as_ref(), path.as_ref(), empty.as_ref(), "-o".as_ref(), program.as_ref()]);
+    program
+}
+
+#[test]
+fn a_program_of_another_runtime_is_named() {
+    let folder = std::env::temp_dir().join(format!("linked-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    for (library, words) in [
+        ("libmpi.so.40", "is linked with Open MPI (libmpi.so.40) and does not join this job"),
+        ("libmpich.so.12", "is linked with MPICH (libmpich.so.12) and does not use Pelago"),
+        ("libmpi_abi.so.1", ""),
+    ] {
+        let program = linked_with(&folder, library);
+        let ended = run(&["run", "-n", "2", program.to_str().unwrap()]);
+        assert_eq!((ended.status, ended.stdout.as_str()), (0, ""), "{library}: {}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), usize::from(!words.is_empty()), "{}", ended.stderr);
+        assert!(ended.stderr.contains(words), "{}", ended.stderr);
+    }
+    fs::remove_dir_all(&folder).unwrap();
 }
