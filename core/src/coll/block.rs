@@ -164,7 +164,8 @@ impl TeamCore {
         unsafe { &*self.own.0.cast::<Stamp>() }
     }
 
-    /// How many threads sleep until a member has begun an operation in which it wakes nobody else.
+    /// How many threads sleep until a member has begun an operation in which it wakes nobody else, or has
+    /// started a schedule.
     pub fn begun_waiters(&self, rank: usize) -> &AtomicU32 {
         // SAFETY: the block of each member is mapped there, and has this word, accessed as an atomic only.
         unsafe { &*self.starts.0[rank].add(WAITERS_OFFSET).cast::<AtomicU32>() }

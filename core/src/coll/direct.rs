@@ -49,6 +49,15 @@ impl TeamCore {
     pub fn is_mapped(&self) -> bool {
         !self.starts.0.is_empty()
     }
+
+    /// Wakes the members that sleep until this one has begun an operation.
+    #[inline(always)]
+    pub fn tell_begun(&self, world: &Teams) {
+        // No fence orders the number before this look: see `Doorbell`.
+        if self.own_begun_waiters().load(Ordering::Relaxed) != 0 {
+            world.ring_sleepers();
+        }
+    }
 }
 
 impl Direct<'_> {
@@ -104,14 +113,11 @@ impl Direct<'_> {
         self.world.ring_sleepers();
     }
 
-    /// Wakes the members that wait for a free staging slot until this one has begun the operation. It is for
-    /// a member that shows nothing, or later: one that shows its data wakes all.
+    /// Wakes the members that sleep until this one has begun an operation: for a free staging slot, or for an
+    /// agreement. It is for a member that shows nothing, or later: one that shows its data wakes all.
     #[inline(always)]
     fn tell_begun(&self) {
-        // No fence orders the number before this look: see `Doorbell`.
-        if self.team.own_begun_waiters().load(Ordering::Relaxed) != 0 {
-            self.world.ring_sleepers();
-        }
+        self.team.tell_begun(self.world);
     }
 
     /// Waits until all members have come: everything that they did before is visible.
@@ -141,6 +147,7 @@ impl Direct<'_> {
         match meeting.arrive(self.team.len() as u32, number) {
             true => self.world.ring_sleepers(),
             false => {
+                self.tell_begun();
                 callback::forbid(self.world, self.operation);
                 let awaited = Awaited::member(self.operation, None);
                 // A member that has left before this is over has not entered, and cannot enter any more.

@@ -336,6 +336,8 @@ impl Teams {
         };
         if team.is_mapped() {
             team.started(team.my_rank()).raise(number);
+            // A member that sleeps in an agreement finds that this one makes another call.
+            team.tell_begun(self);
         }
         running.requests.push(Request {
             team: Arc::clone(team),

@@ -50,7 +50,8 @@ impl Direct<'_> {
             let begun = self.team.begun(rank);
             if !begun.has_reached(number) {
                 let ready = || begun.has_reached(number) || elsewhere().is_some();
-                self.world.wait(self.awaits(rank), ready);
+                // Counted: a member that makes another call wakes this one too.
+                self.world.wait_with(self.awaits(rank), Some(self.team.begun_waiters(rank)), ready);
             }
         }
         elsewhere().map_or(Ok(()), Err)
