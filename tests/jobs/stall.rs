@@ -101,6 +101,43 @@ fn a_job_in_which_no_pe_can_go_on_ends() {
     }
 }
 
+/// Idle workers, as those of OpenMP or of a thread pool, can act only after this PE has continued.
+#[test]
+fn workers_that_sleep_do_not_keep_a_job_that_cannot_go_on() {
+    for way in WAYS {
+        let report = try_processes!(2, [way, &[SOON]].concat(), |world: &World| {
+            std::thread::spawn(|| {
+                loop {
+                    std::thread::park();
+                }
+            });
+            a_word_that_nobody_writes(world);
+        });
+        assert_ended(&report, way, &["no PE can go on", "PE 0 waits for a change of element 3"]);
+    }
+}
+
+#[test]
+fn a_job_continues_if_a_thread_computes_while_all_pes_wait() {
+    fn here() {}
+    let place = Place { function: std::any::type_name_of_val(&here), line: line!() };
+    let (report, said) = said_by_all(&place, 2, &[], |world| {
+        let word = world.alloc_zeroed::<u64>(1).unwrap();
+        std::thread::scope(|scope| {
+            if world.my_pe() == 0 {
+                scope.spawn(|| {
+                    await_words(&["while another thread of the process computes"]);
+                    word.atomic_set(0, 0, 1).unwrap();
+                });
+                drop(word.local().wait_until(0, |value| value == 1));
+            }
+            world.barrier();
+        });
+    });
+    expect_success(&report);
+    assert!(!said.contains("no PE can go on"), "{said}");
+}
+
 #[test]
 fn a_job_of_threads_in_which_no_pe_can_go_on_ends() {
     let report = try_processes!(1, [SOON], |_: &World| {

@@ -15,6 +15,7 @@
 pub(super) mod judge;
 pub(super) mod looker;
 pub mod record;
+mod sleepers;
 pub(super) mod threads;
 
 pub use threads::{Resting, before_job, join_job, others_are_bystanders};

@@ -3,8 +3,10 @@
 //!
 //! Invariant: a thread counts as waiting from [`enter`] to the drop of its result, and both change the epoch.
 //! So all threads have waited from one check to another if both checks find them waiting in the same epoch.
-//! An unknown thread counts as computing.
+//! An unknown thread counts as computing, unless only another thread of the process can wake it
+//! (`sleepers.rs`).
 
+use super::sleepers::all_sleep;
 use crate::base::locked::locked;
 use pelago_fabric::threads::PREFIX;
 use std::cell::{Cell, RefCell};
@@ -15,7 +17,7 @@ use std::time::{Duration, Instant};
 const LOOK_HOLDS: Duration = Duration::from_millis(200);
 
 /// The system's number of a thread.
-type Tid = i32;
+pub type Tid = i32;
 
 #[derive(Default)]
 struct Threads {
@@ -123,8 +125,8 @@ impl Process {
         Process { before, last: Mutex::new(None) }
     }
 
-    /// Whether every thread that may belong to a PE of this process is in a long wait; and the epoch in which
-    /// this holds.
+    /// Whether every thread that may belong to a PE of this process is in a long wait, or sleeps until another
+    /// thread of the process wakes it; and the epoch in which this holds.
     pub fn is_idle(&self) -> (bool, u64) {
         let threads = threads();
         let epoch = threads.epoch;
@@ -139,7 +141,8 @@ impl Process {
                 || self.before.contains(tid)
                 || is_service(*tid)
         };
-        let is_idle = all().is_some_and(|all| all.iter().all(is_known));
+        let unknown = all().map(|all| all.into_iter().filter(|tid| !is_known(tid)).collect::<Vec<Tid>>());
+        let is_idle = unknown.is_some_and(|unknown| all_sleep(&unknown));
         *last = Some((epoch, Instant::now(), is_idle));
         (is_idle, epoch)
     }
