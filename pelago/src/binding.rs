@@ -311,7 +311,7 @@ impl Context<'_> {
     /// quiet.
     pub fn is_quiet(&self) -> bool {
         self.world().progress();
-        let is_quiet = self.endpoint().is_none_or(|endpoint| endpoint.is_quiet());
+        let is_quiet = self.endpoint().is_none_or(|endpoint| endpoint.tests_quiet(self.world().core()));
         if is_quiet {
             self.world().core().order_stores();
         }
@@ -368,7 +368,7 @@ pub struct Left(#[allow(dead_code, reason = "it is dropped")] Core);
 /// [`quiet`](World::quiet).
 pub fn is_quiet(world: &World) -> bool {
     world.progress();
-    let is_quiet = world.core().net.as_ref().is_none_or(|net| net.is_quiet());
+    let is_quiet = world.core().net.as_ref().is_none_or(|net| net.tests_quiet(world.core()));
     if is_quiet {
         world.core().order_stores();
     }

@@ -290,6 +290,14 @@ impl Endpoint {
         engine.service.hand_over(self);
     }
 
+    /// Whether all operations that were started here are complete, for a caller that goes on with its program.
+    pub fn tests_quiet(&self, engine: &Engine) -> bool {
+        let is_quiet = self.is_quiet();
+        // The check makes progress as well.
+        engine.service.hand_over(self);
+        is_quiet
+    }
+
     /// Checks for a short time whether a network that makes progress by itself is quiet. Other PEs are served
     /// meanwhile, also by a PE whose repeated calls of quiet each succeed after a few checks.
     #[track_caller]

@@ -116,14 +116,16 @@ impl Engine {
     }
 
     /// Ends this PE because it has lost another one, unless the launcher, which knows the reason, ends the
-    /// job first.
+    /// job first. If all PEs have come to the end of the job, the other one has left as it should.
     #[cold]
     #[track_caller]
-    pub fn fail_after_loss(&self, reason: &str) -> ! {
+    pub fn fail_after_loss(&self, reason: &str) {
         if self.is_launched() && !self.departures.has_given_time.swap(true, Ordering::Relaxed) {
-            self.pause_until(Instant::now() + TIME_AFTER_LOSS, || false);
+            self.pause_until(Instant::now() + TIME_AFTER_LOSS, || self.all_leave());
         }
-        self.fail(reason);
+        if !self.all_leave() {
+            self.fail(reason);
+        }
     }
 
     /// The failure of another PE, if this PE knows of one, and how long it has known of it.

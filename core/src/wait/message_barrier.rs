@@ -43,6 +43,12 @@ impl Engine {
         self.wait(awaited, || self.has_sent_all());
     }
 
+    /// Whether this PE knows that all PEs have come to the end of the job.
+    pub fn all_leave(&self) -> bool {
+        // SYNC POINT message_barrier: acquires the effects of the thread that processed the last message.
+        self.message_barrier.points[Point::Leave as usize].is_over.load(Ordering::Acquire)
+    }
+
     /// Processes the message of another PE. `None` if it is invalid.
     pub fn note_message_barrier(&self, from: Pe, code: u16) -> Option<()> {
         let point = match code >> 1 {
