@@ -78,6 +78,11 @@ fn a_job_without_enough_descriptors_ends_in_words() {
     let has = |part: &str| reasons.iter().any(|text| text.contains(part));
     let told = "a connection failed: Too many open files (os error 24). Does `ulimit -n` allow";
     assert!(has(told), "{reasons:#?}");
+    // The network is not to blame.
+    for text in &reasons {
+        assert!(!text.contains("Is the network of this host up?"), "{text}");
+        assert!(!text.contains("PELAGO_TCP_INTERFACE"), "{text}");
+    }
 }
 
 /// The same, and data that need several records.

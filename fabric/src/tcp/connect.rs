@@ -52,7 +52,7 @@ impl Domain {
             Ok(addresses) => (addresses, String::new()),
             Err(reason) => (Vec::new(), reason),
         };
-        History { since: Instant::now(), count: 0, addresses, reason, reset, is_refused: false }
+        History { since: Instant::now(), count: 0, addresses, reason, reset, refusals: 0 }
     }
 
     fn next_attempt(&self, peer: &Peer, mut history: History) -> Link {
@@ -79,6 +79,8 @@ impl Domain {
                 if socket::lacks_descriptors(&error) {
                     let _ = self.fault.set(Fault::Descriptors("opening a connection", error.to_string()));
                 }
+                // Nobody is reached at this address either.
+                history.refusals += 1;
                 wait_after(history, format!("{address}: {error}"))
             }
         }
@@ -110,7 +112,8 @@ impl Domain {
             }
             Err(error) => {
                 let mut history = attempt.history.clone();
-                history.is_refused = error.kind() == io::ErrorKind::ConnectionRefused;
+                let is_refused = error.kind() == io::ErrorKind::ConnectionRefused;
+                history.refusals = if is_refused { history.refusals + 1 } else { 0 };
                 *link = wait_after(history, format!("{address}: {error}"));
             }
         }
@@ -203,7 +206,8 @@ impl Domain {
             let mut link = peer.link();
             match &*link {
                 Link::Connecting(attempt) if now > attempt.deadline => {
-                    *link = wait_after(attempt.history.clone(), "no answer".to_owned());
+                    let history = History { refusals: 0, ..attempt.history.clone() };
+                    *link = wait_after(history, "no answer".to_owned());
                 }
                 Link::Waiting(until, history) if now > *until => {
                     let history = history.clone();

@@ -12,7 +12,7 @@ use super::local_pe::LocalPe;
 use super::peer::{Link, Peer};
 use super::progress::Sink;
 use super::send_queue::{AT_ONCE, Data, PendingReply, SendQueue, Source};
-use super::socket::{Interest, Poller};
+use super::socket::{self, Interest, Poller};
 use crate::contract::Lookup;
 use crate::lazy::LazyTable;
 pub use crate::opening::TcpChoice;
@@ -37,7 +37,7 @@ pub(super) enum Fault {
 }
 
 /// The remedy where descriptors are short.
-const DESCRIPTORS: &str = "Does `ulimit -n` allow a descriptor for each process of the job?";
+const DESCRIPTORS: &str = "Does `ulimit -n` allow a descriptor for each process of the job, and the system (fs.file-max) all of them?";
 
 /// The state that all endpoints of a process share.
 pub(super) struct Domain {
@@ -232,7 +232,10 @@ impl Domain {
         let pe = process * each;
         let failed = |operation: &str, remedy| {
             let operation = operation.to_owned();
-            move |error: io::Error| FabricError::System { pe, operation, reason: error.to_string(), remedy }
+            move |error: io::Error| {
+                let remedy = if socket::lacks_descriptors(&error) { DESCRIPTORS } else { remedy };
+                FabricError::System { pe, operation, reason: error.to_string(), remedy }
+            }
         };
         if choice.encrypts && !CAN_ENCRYPT {
             let cannot = io::Error::other("this build of Pelago cannot encrypt");

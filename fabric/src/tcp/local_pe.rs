@@ -43,6 +43,7 @@ pub(super) struct LocalPe {
     has_mail: AtomicBool,
     /// An eventfd. It is readable after another thread has delivered something to this PE.
     doorbell: OwnedFd,
+    /// Whether a thread writes to the doorbell, or has written and the PE has not read it.
     has_rung: AtomicBool,
 }
 
@@ -65,10 +66,9 @@ impl LocalPe {
 
     /// Wakes the PE after another thread has delivered something to it.
     pub(super) fn ring(&self) {
+        // SYNC POINT tcp doorbell: releases what was delivered.
         if !self.has_rung.swap(true, Ordering::AcqRel) {
             let _ = rustix::io::write(&self.doorbell, &1_u64.to_ne_bytes());
-            // The PE may have reset the doorbell before the write: it must do so again.
-            self.has_rung.store(true, Ordering::Release);
         }
     }
 
@@ -164,8 +164,46 @@ impl LocalPe {
 
     /// Resets the doorbell. The PE looks for deliveries afterwards.
     pub(super) fn reset_doorbell(&self) {
-        if self.has_rung.load(Ordering::Relaxed) && self.has_rung.swap(false, Ordering::AcqRel) {
-            let _ = rustix::io::read(&self.doorbell, &mut [0; 8]);
+        // The mark stays until the write that belongs to it was read: a ring that finds the mark writes nothing.
+        if self.has_rung.load(Ordering::Relaxed) && rustix::io::read(&self.doorbell, &mut [0; 8]).is_ok() {
+            // SYNC POINT tcp doorbell: acquires what was delivered before rings that have found the mark.
+            self.has_rung.swap(false, Ordering::AcqRel);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use std::sync::Barrier;
+
+    /// A ring that finds the mark writes nothing: it needs the write of the ring that has set it.
+    #[test]
+    fn a_doorbell_that_is_marked_is_readable() {
+        const ROUNDS: usize = 20_000;
+        let (pe, barrier) = (LocalPe::open().unwrap(), Barrier::new(2));
+        let is_readable = || {
+            let mut fds = [PollFd::new(&pe.doorbell, PollFlags::IN)];
+            poll(&mut fds, Some(&Timespec::default())).unwrap() == 1
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..ROUNDS {
+                    barrier.wait();
+                    pe.ring();
+                    barrier.wait();
+                }
+            });
+            for round in 0..ROUNDS {
+                barrier.wait();
+                (0..8).for_each(|_| pe.reset_doorbell());
+                barrier.wait();
+                let is_marked = pe.has_rung.load(Ordering::Relaxed);
+                assert!(!is_marked || is_readable(), "in round {round}, nothing wakes the PE");
+                pe.reset_doorbell();
+                assert!(!is_readable(), "in round {round}, it stays readable");
+            }
+        });
     }
 }

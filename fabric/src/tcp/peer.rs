@@ -71,8 +71,8 @@ pub(super) struct History {
     pub(super) reason: String,
     /// Whether the connection takes the place of one that was reset, and why that was.
     pub(super) reset: Option<String>,
-    /// Whether the system has refused the last attempt.
-    pub(super) is_refused: bool,
+    /// How many attempts in a row the system has refused: nobody listens at these addresses.
+    pub(super) refusals: usize,
 }
 
 impl History {
@@ -81,9 +81,9 @@ impl History {
         (self.count / self.addresses.len().max(1)) as u32
     }
 
-    /// Whether the system has refused the last attempt, after one at each address.
+    /// Whether the system has refused the last attempts at all addresses.
     pub(super) fn is_refused_everywhere(&self) -> bool {
-        self.is_refused && self.count >= self.addresses.len()
+        self.refusals > 0 && self.refusals >= self.addresses.len()
     }
 }
 

@@ -26,40 +26,46 @@ impl Domain {
     /// Whether a connection with this error may be opened again.
     #[cold]
     pub(super) fn can_resume(&self, error: &io::Error) -> bool {
-        let is_reset = matches!(
-            error.kind(),
-            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::NotConnected
-        );
-        is_reset && !self.encrypts
+        is_reset(error) && !self.encrypts
     }
 
     /// Goes on after an error of a send over this socket.
     #[cold]
     pub(super) fn failed_to_send(&self, peer: &Peer, socket: Option<RawFd>, error: &io::Error) {
         match socket {
-            Some(socket) if self.can_resume(error) => self.resume(peer, socket, error.to_string()),
+            Some(socket) if is_reset(error) => self.resume(peer, socket, error.to_string()),
             _ => self.lost(peer, "sending", Some(error.to_string())),
         }
     }
 
-    /// Begins to open the connection to a peer again, unless that was begun or the connection is closed.
+    /// Begins to open the connection to a peer again, unless that was begun or the connection is closed. If the
+    /// peer has left, it closes the connection; if that is encrypted, the peer is lost.
     #[cold]
     pub(super) fn resume(&self, peer: &Peer, socket: RawFd, reason: String) {
         let mut link = peer.link();
         if !matches!(&*link, Link::Up(up) if up.as_raw_fd() == socket) {
             return;
         }
-        let _ = self.poller.remove(socket);
         let mut receiver = peer.receiver();
         // The frames that the peer has sent before count. Its goodbye may be among them.
         let (mut frames, sink) = (0, &mut Sink::to_inboxes());
         while self.receive_once(peer, socket, &mut receiver, sink, &mut frames).is_none() {}
+        if receiver.is_full() {
+            // An inbox has no room for more. A later round of progress receives the rest, and finds the end.
+            self.note_hidden(peer, receiver.has_hidden_work());
+            return;
+        }
+        let _ = self.poller.remove(socket);
         socket::shut_down(socket);
         let mut queue = peer.send_queue();
         if receiver.has_left && !queue.is_awaited() {
             drop((queue, receiver, link));
             self.close(peer);
             return;
+        }
+        if self.encrypts {
+            drop((queue, receiver, link));
+            return self.lost(peer, "sending", Some(reason));
         }
         peer.set_socket(None);
         queue.socket = None;
@@ -81,6 +87,11 @@ impl Domain {
             self.resume(peer, socket, "the peer has found it reset".to_owned());
         }
     }
+}
+
+/// Whether a call has failed because the connection was reset.
+fn is_reset(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::NotConnected)
 }
 
 impl Peer {

@@ -357,6 +357,25 @@ fn bytes_that_are_decrypted_and_not_executed_keep_the_process_awake() {
     assert!((0..=PUTS).all(|i| memory[i * BYTES / 8..(i + 1) * BYTES / 8].iter().all(|&w| w == value(i))));
 }
 
+/// An answer may come late, as if the connection were not encrypted.
+#[test]
+fn a_peer_that_has_left_is_not_lost_when_something_is_sent_to_it() {
+    let secret = Secret::draw().unwrap();
+    let endpoints = open_with(secret, [true; 2]);
+    let cards: Vec<_> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
+    let job = Job::of(endpoints, &cards, secret);
+    let mut member = Member::of(&job);
+    let goodbye = member.record(&header(Kind::Bye, 0).to_bytes());
+    member.stream.write_all(&goodbye).unwrap();
+    drop(member);
+    let (pe_0, domain) = (&job.endpoints[0], &job.endpoints[0].domain);
+    job.until("the end of the connection", || domain.links.load(crate::sync::Ordering::Relaxed) == 0);
+    for _ in 0..3 {
+        let _ = pe_0.send(1, 0, b"too late");
+        pe_0.progress(&mut |_| ()).unwrap();
+    }
+}
+
 proptest! {
     #![proptest_config(inputs(10_000, true))]
 

@@ -1,5 +1,6 @@
 //! Connections that are reset.
 
+use super::super::peer::History;
 use super::*;
 use crate::sync::Ordering;
 
@@ -186,6 +187,16 @@ fn a_process_that_is_gone_after_a_reset_is_lost() {
         text.contains("PE 1") && text.contains("connecting again: ") && text.contains("refused"),
         "{text}"
     );
+}
+
+/// Another attempt at an address may be answered: a peer may close one because it connects itself.
+#[test]
+fn a_peer_is_refused_everywhere_if_each_address_refuses_in_turn() {
+    let address = SocketAddr::from(([127, 0, 0, 1], 1));
+    let (addresses, reason, reset) = (vec![address; 2], String::new(), Some("reset".to_owned()));
+    let history = History { since: Instant::now(), count: 7, addresses, reason, reset, refusals: 0 };
+    let is_hopeless = |refusals| History { refusals, ..history.clone() }.is_hopeless();
+    assert_eq!([0, 1, 2, 3].map(is_hopeless), [false, false, true, true]);
 }
 
 /// A stranger knows no proof, and a recorded hello does not help it.
