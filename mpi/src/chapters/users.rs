@@ -129,6 +129,11 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
     // Another thread that opens the library meanwhile is part of a program that ends in disorder.
     let Ok(mut users) = USERS.try_lock() else { return };
     let is_orderly = users.process == std::process::id() && status == 0;
+    if let Some(mpi) = library::get().filter(|_| is_orderly && users.count > 0) {
+        let me = mpi.core.my_pe();
+        let remedy = "Call MPI_Session_finalize for each session, and MPI_Finalize after MPI_Init";
+        eprintln!("PE {me}: the program ends while MPI is in use. {remedy}");
+    }
     let resting = users.resting.take().filter(|_| is_orderly);
     drop(users);
     if let Some(Err(error)) = resting.map(|_| end()) {

@@ -16,6 +16,9 @@ int main(int argc, char **argv)
     if (!strcmp(mistake, "early")) {
         int rank;
         return MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    } else if (!strcmp(mistake, "session")) {
+        MPI_Session session;
+        return MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
     }
     MPI_Init(&argc, &argv);
     int rank, numbers[8] = {0};
@@ -87,6 +90,13 @@ fn mistakes_end_the_job_in_words() {
 fn a_process_that_exits_without_mpi_finalize_is_reported() {
     let ended = run_with(&mpi_program(PROGRAM, &[]), &["forgotten"], 2, &[]);
     assert!(ended.status != 0 && ended.stderr.contains("PE"), "{}: {}", ended.line, ended.stderr);
+}
+
+#[test]
+fn a_session_that_is_open_at_the_end_is_named() {
+    let ended = run_with(&mpi_program(PROGRAM, &[]), &["session"], 2, &[]);
+    let named = "the program ends while MPI is in use. Call MPI_Session_finalize";
+    assert!(ended.status != 0 && ended.stderr.contains(named), "{}: {}", ended.line, ended.stderr);
 }
 
 /// Objects that are left are printed with `PELAGO_CHECK=on` alone.

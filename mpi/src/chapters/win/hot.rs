@@ -6,9 +6,12 @@
 
 use super::part::Part;
 use crate::abi::*;
-use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
+
+/// How many calls in a row may return without a round of progress.
+const CALLS_A_ROUND: u32 = 256;
 
 /// The data of a window that hot calls read.
 #[repr(align(64))]
@@ -20,8 +23,9 @@ pub struct Record {
     pub is_open: AtomicBool,
     /// Whether there is an epoch of locks, in which operations may be flushed.
     pub is_passive: AtomicBool,
-    /// Whether a flush has no more to do than to order stores: all operations are complete at return.
-    is_direct: AtomicBool,
+    /// How many flushes may still do no more than order stores, before a round of progress is due. 0 in a
+    /// window where operations are not complete at return.
+    direct_flushes: AtomicU32,
 }
 
 impl Record {
@@ -32,7 +36,7 @@ impl Record {
             len: AtomicUsize::new(0),
             is_open: AtomicBool::new(false),
             is_passive: AtomicBool::new(false),
-            is_direct: AtomicBool::new(false),
+            direct_flushes: AtomicU32::new(0),
         }
     }
 }
@@ -55,7 +59,7 @@ impl Record {
     pub fn open(&self, handle: MPI_Win, parts: &[Part], is_direct: bool) {
         self.parts.store(parts.as_ptr().cast_mut(), Ordering::Relaxed);
         self.len.store(parts.len(), Ordering::Relaxed);
-        self.is_direct.store(is_direct, Ordering::Relaxed);
+        self.direct_flushes.store(if is_direct { CALLS_A_ROUND } else { 0 }, Ordering::Relaxed);
         // SYNC POINT window-record: releases the rest of the record.
         self.handle.store(handle.0, Ordering::Release);
     }
@@ -87,12 +91,25 @@ impl Record {
         }
     }
 
-    /// Whether a flush of this target only orders stores.
+    /// Whether this flush of a target only orders stores. Each `CALLS_A_ROUND`th does more: a program that waits
+    /// by gets and flushes must serve the messages of others.
     #[inline(always)]
     pub fn is_flushed_by_fence(&self, rank: c_int) -> bool {
-        self.is_direct.load(Ordering::Relaxed)
+        let left = self.direct_flushes.load(Ordering::Relaxed);
+        let is_direct = left != 0
             && self.is_passive.load(Ordering::Relaxed)
-            && self.part(rank).is_some_and(|part| self.gives_access(part))
+            && self.part(rank).is_some_and(|part| self.gives_access(part));
+        if is_direct {
+            self.direct_flushes.store(left - 1, Ordering::Relaxed);
+        }
+        is_direct
+    }
+
+    /// Counts a call of a window whose operations are complete at return: whether a round of progress is due.
+    pub fn is_round_due(&self) -> bool {
+        let left = self.direct_flushes.load(Ordering::Relaxed);
+        self.direct_flushes.store(left.checked_sub(1).unwrap_or(CALLS_A_ROUND), Ordering::Relaxed);
+        left == 0
     }
 
     /// Whether operations on a part may be started.
@@ -126,5 +143,13 @@ mod tests {
         record.close();
         assert!(last(MPI_Win(0x5009)).is_none(), "the window was freed");
         assert!(std::ptr::eq(take(), record), "the record is used again");
+    }
+
+    #[test]
+    fn a_round_is_due_after_a_number_of_calls() {
+        let record = Record::new();
+        record.open(MPI_Win(0x7009), &[], true);
+        let due = (0..3 * (CALLS_A_ROUND + 1)).filter(|_| record.is_round_due()).count();
+        assert_eq!(due, 3);
     }
 }

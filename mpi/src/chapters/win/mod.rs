@@ -132,11 +132,11 @@ impl Window {
         self.epoch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes progress, if other processes may have sent requests: a loop of calls that are complete at once
-    /// must serve them.
+    /// Makes progress: always if other processes may have sent requests, else now and then. A loop of calls
+    /// that are complete at once must serve the requests and messages of others.
     #[inline]
     fn serve(&self, mpi: &Mpi) {
-        if self.service.is_some() {
+        if self.service.is_some() || self.record.is_round_due() {
             mpi.core.progress();
         }
     }
