@@ -129,7 +129,7 @@ fn a_job_continues_if_a_thread_computes_while_all_pes_wait() {
                     await_words(&["while another thread of the process computes"]);
                     word.atomic_set(0, 0, 1).unwrap();
                 });
-                drop(word.local().wait_until(0, |value| value == 1));
+                word.local().wait_until(0, |value| value == 1);
             }
             world.barrier();
         });

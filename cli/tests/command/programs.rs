@@ -74,19 +74,19 @@ fn the_pe_of_a_further_program_is_named_when_it_fails() {
     assert_eq!((ended.status, ended.stderr.as_str()), (7, "pelago run: PE 2 exited with status 7\n"));
 }
 
-/// A program that names a library of this name; the library itself is empty.
+/// A program that is linked with a library of this name.
 fn linked_with(folder: &Path, library: &str) -> PathBuf {
     let gcc = |arguments: &[&OsStr]| {
         let ended = Command::new("gcc").args(arguments).output().expect("gcc starts");
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     };
-    let (source, empty, program) =
+    let (source, shared, program) =
         (folder.join("main.c"), folder.join(library), folder.join(format!("with-{library}")));
     fs::write(&source, "int main(void) { return 0; }\n").unwrap();
     let name = format!("-Wl,-soname,{library}");
-    gcc(&["-shared".as_ref(), "-nostdlib".as_ref(), name.as_ref(), "-o".as_ref(), empty.as_ref()]);
+    gcc(&["-shared".as_ref(), source.as_ref(), name.as_ref(), "-o".as_ref(), shared.as_ref()]);
     let path = format!("-Wl,--no-as-needed,-rpath,{}", folder.display());
-    gcc(&[source.as_ref(), path.as_ref(), empty.as_ref(), "-o".as_ref(), program.as_ref()]);
+    gcc(&[source.as_ref(), path.as_ref(), shared.as_ref(), "-o".as_ref(), program.as_ref()]);
     program
 }
 
