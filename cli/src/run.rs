@@ -79,8 +79,9 @@ pub struct Run {
     /// Separator of the programs of a job; with another separator, `:` is an ordinary argument
     #[arg(long, value_name = "WORD", default_value = ":")]
     separator: OsString,
-    /// A path, a name in PATH, or the name of a built-in application (see `pelago app`), which app:NAME
-    /// always means; and its arguments. Further programs of the job follow, each as `: -n N PROGRAM ARGS`
+    /// Program and its arguments. The program is a path, a name in PATH, or a built-in application (see
+    /// `pelago app`). `app:NAME` always selects the built-in one. Further programs of the job follow, each as
+    /// `: -n N PROGRAM ARGS`
     #[arg(value_name = "PROGRAM ARGS", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }

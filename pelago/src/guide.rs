@@ -6,7 +6,8 @@
 //! 3. Tutorial: [a ring](ring), [Jacobi](jacobi), [a histogram by messages](histogram), [a work queue by
 //!    atomics](queue), [several nodes](nodes), [C programs](c)
 //! 4. From other interfaces: [MPI](from_mpi), [OpenSHMEM](from_openshmem), [UPC and GASNet](from_upc)
-//! 5. Reference: [installing](install), [tuning], [finding errors](errors), [the API by task](api)
+//! 5. Reference: [where the time goes](profile), [installing](install), [tuning], [finding errors](errors),
+//!    [the API by task](api)
 //!
 //! `mdbook build pelago/guide` makes a book of the same pages. Their Rust code is tested as documentation,
 //! and their commands by `cli/tests/command/pages/mod.rs`.

@@ -68,8 +68,8 @@ impl World {
     ///
     /// # Errors
     /// If a setting is wrong, `PELAGO_PES_PER_PROCESS` is not 1, the launcher or the other PEs do not answer
-    /// in time (`PELAGO_INIT_TIMEOUT`), memory is refused, PEs are on different nodes, or `PELAGO_ROUTE` or
-    /// `PELAGO_BARRIER` differ between PEs.
+    /// in time (`PELAGO_INIT_TIMEOUT`), memory is refused, PEs of different nodes have no network in common
+    /// or `PELAGO_FABRIC=shm`, or `PELAGO_ROUTE` or `PELAGO_BARRIER` differ between PEs.
     ///
     /// # Panics
     /// If PEs that have mapped the node's memory do not join in time.

@@ -1,6 +1,6 @@
 //! `cargo xtask`: the commands for developers besides cargo's own. `test` is the whole quick tier, `tidy`
 //! checks the style, `budget` counts the instructions of the hot operations, `lines` the lines of code,
-//! `install` installs the OpenSHMEM library, `deb` packs it, `compare` measures Pelago and other libraries.
+//! `install` installs the libraries of OpenSHMEM and MPI, `deb` packs them, `compare` measures Pelago and other libraries.
 //!
 //! Invariant: each command prints what it does, fails with a non-zero status and one clear message, and needs
 //! nothing beyond Rust and gcc; only `test --full` and `compare` need more, and list it.
@@ -92,10 +92,10 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Install the OpenSHMEM library, its compiler wrappers and the launcher
+    /// Install the libraries of OpenSHMEM and MPI, their compiler wrappers and the launchers
     Install(install::Install),
     Deb(deb::Deb),
-    /// Write the header files of the OpenSHMEM library, or print the names of its functions
+    /// Write the header files of OpenSHMEM and MPI, or print the names of their functions
     Header {
         /// Folder of the files
         #[arg(long)]
