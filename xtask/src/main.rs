@@ -1,6 +1,7 @@
 //! `cargo xtask`: the commands for developers besides cargo's own. `test` is the whole quick tier, `tidy`
 //! checks the style, `budget` counts the instructions of the hot operations, `lines` the lines of code,
-//! `install` installs the libraries of OpenSHMEM and MPI, `deb` packs them, `compare` measures Pelago and other libraries.
+//! `install` installs the libraries of OpenSHMEM and MPI, `deb` packs them, `compare` measures Pelago and
+//! other libraries.
 //!
 //! Invariant: each command prints what it does, fails with a non-zero status and one clear message, and needs
 //! nothing beyond Rust and gcc; only `test --full` and `compare` need more, and list it.
