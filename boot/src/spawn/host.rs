@@ -21,7 +21,7 @@ use rustix::process::Signal;
 
 use super::frame::{Frames, SendQueue};
 use super::poller::{Poller, Source};
-use super::process::{End, Process, die_with_parent};
+use super::process::{End, Process, die_with_parent, set_mask};
 use super::{LaunchError, Machines, RemoteShell};
 
 /// How many bytes of the standard error of a remote shell are kept for the message about its failure.
@@ -83,13 +83,14 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Starts the agent of a host, by the index of the host.
+    /// Starts the agent of a host, by the index of the host. It gets the signal mask `mask`.
     pub(super) fn call(
         number: usize,
         name: &str,
         machines: &Machines,
         processes: Range<usize>,
         poller: &Poller,
+        mask: libc::sigset_t,
     ) -> Result<Self, LaunchError> {
         let mut words = shell_words(machines, name);
         let shell = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
@@ -113,6 +114,8 @@ impl Host {
         // The agent ends at the end of its stream; this signal ends a remote shell that has not started the
         // agent yet.
         die_with_parent(&mut command, Signal::TERM);
+        // Otherwise the agent, and all PEs of this machine, would block the signals that the launcher blocks.
+        set_mask(&mut command, mask);
         let process = Process::start(&mut command, None).map_err(failed)?;
         // Closes our copies of the remote shell's ends, so that we can see when it closes them.
         drop(command);

@@ -183,6 +183,16 @@ pub(super) fn die_with_parent(command: &mut Command, signal: Signal) {
     unsafe { command.pre_exec(step) };
 }
 
+/// Gives the process that `command` starts this signal mask.
+pub(super) fn set_mask(command: &mut Command, mask: libc::sigset_t) {
+    let step = move || {
+        restore(&mask);
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes one system call, which is async-signal-safe.
+    unsafe { command.pre_exec(step) };
+}
+
 impl Process {
     /// Starts a command that creates its own process group.
     pub(super) fn start(command: &mut Command, socket: Option<OwnedFd>) -> io::Result<Self> {

@@ -149,6 +149,16 @@ fn pes_have_the_environment_and_the_settings_of_the_launcher() {
 }
 
 #[test]
+fn pes_have_the_signal_mask_of_the_launcher() {
+    let program = ["grep", "SigBlk", "/proc/self/status"];
+    let here = Started::new(pelago(&[&["run", "-n", "1"], &program[..]].concat())).end().stdout;
+    assert!(here.starts_with("SigBlk:"), "{here}");
+    let local = Started::new(pelago(&[&["run", "--hosts", "localhost", "-n", "1"], &program[..]].concat()));
+    assert_eq!(local.end().stdout, here, "an agent without a remote shell");
+    assert_eq!(run("a", &program).stdout, here, "an agent behind a remote shell");
+}
+
+#[test]
 fn pes_have_the_working_directory_of_the_launcher() {
     let folder = folder("directory");
     fs::write(folder.join("mine.sh"), "#!/bin/sh\npwd -P\n").unwrap();

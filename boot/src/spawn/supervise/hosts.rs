@@ -35,8 +35,9 @@ const STOP_LIMIT: Duration = Duration::from_millis(500);
 impl Supervisor<'_> {
     /// Starts the agents of all hosts, and records the processes that each of them is to start.
     pub(super) fn call_hosts(&mut self, machines: &Machines) -> Result<(), LaunchError> {
+        let mask = self.signals.mask_before();
         for (number, (name, processes)) in self.plan.hosts.clone().into_iter().enumerate() {
-            let host = Host::call(number, &name, machines, processes.clone(), &self.poller)?;
+            let host = Host::call(number, &name, machines, processes.clone(), &self.poller, mask)?;
             for process in processes {
                 let pes = self.pes(process);
                 let is_tagged = self.spec.tag_output && self.spec.output_folder.is_none();
