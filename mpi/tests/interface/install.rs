@@ -144,6 +144,57 @@ fn mpiexec_takes_what_other_launchers_take() {
 }
 
 #[test]
+fn the_scripts_take_many_arguments() {
+    let many: Vec<_> = (1..=20_000).map(|number| format!("-D{number}")).collect();
+    let mut command = tool("mpiexec");
+    let print = "eval last=\\${$#}; echo $# $last";
+    command.args(["-n", "1", "sh", "-c", print, "-"]).args(&many).args([":", "-n", "1", "true", "a\nb"]);
+    assert_eq!(end_of(command).output(), "20000 -D20000\n");
+    let mut command = tool("mpicc");
+    command.args(["-show", "-c"]).args(&many).arg("--static").env_remove("CC").env_remove("MPICC_CC");
+    assert!(end_of(command).output().ends_with(" -D19999 -D20000\n"));
+}
+
+#[test]
+fn mpiexec_does_not_count_pes_of_the_hosts_of_slurm() {
+    for (nodes, is_refused) in [("n[1-2]", true), ("n1,m1", true), ("n1", false)] {
+        let mut command = tool("mpiexec");
+        command.args(["-ppn", "2", "no-such-program"]).env("SLURM_JOB_NODELIST", nodes);
+        command.env("SLURM_TASKS_PER_NODE", "x").env_remove("SLURMD_NODENAME");
+        let why = if is_refused { "by --host too" } else { "SLURM_TASKS_PER_NODE" };
+        end_of(command).assert_refused(2, &[why]);
+    }
+}
+
+#[test]
+fn names_of_files_do_not_depend_on_the_working_directory_of_the_pes() {
+    let folder = folder().join("names of files");
+    let folders = ["here/there", "there", "bin", "other"].map(|name| folder.join(name));
+    folders.iter().for_each(|folder| std::fs::create_dir_all(folder).unwrap());
+    std::fs::write(folder.join("here/hosts"), "localhost\n").unwrap();
+    let started = |options: &[&str], words: &[&str]| {
+        let mut command = tool("mpiexec");
+        // The shell would look for the working directory there, and say which one it is.
+        command.env("CDPATH", &folder).env_remove("OLDPWD").current_dir(folder.join("here"));
+        command.args(["-n", "1", "-wdir", "there"]).args(options).args(words);
+        end_of(command)
+    };
+    let here = folder.canonicalize().unwrap().join("here");
+    let there = format!("{}\n", here.join("there").display());
+    assert_eq!(started(&[], &["pwd", "-P"]).output(), there);
+    assert_eq!(started(&["--hostfile=hosts"], &["pwd", "-P"]).output(), there);
+    assert_eq!(started(&["--output-dir=out"], &["pwd", "-P"]).output(), "");
+    assert_eq!(std::fs::read_to_string(here.join("out/rank.0.out")).unwrap(), there);
+    let path = started(&["-path", "a:b:/c"], &["sh", "-c", "echo $PATH"]);
+    let expected = format!("{0}/a:{0}/b:/c:", here.display());
+    assert!(path.output().starts_with(&expected), "{}", path.output());
+    let program = mpi_program(HELLO, &[]);
+    let ended = started(&["--trace=t", "--stats=s.json"], &[program.to_str().unwrap()]);
+    assert_eq!(ended.output(), "1 - -\n");
+    assert!(here.join("t").exists() && here.join("s.json").exists());
+}
+
+#[test]
 fn the_pkg_config_file_finds_its_own_prefix() {
     for name in ["pelago-mpi", "mpi"] {
         let path = installed().join("lib/pkgconfig").join(name).with_extension("pc");

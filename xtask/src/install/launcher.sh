@@ -40,9 +40,20 @@ needs_value() {
 # A path that does not depend on the working directory.
 absolute() {
     case $1 in
-        /*) echo "$1" ;;
-        *) echo "$PWD/$1" ;;
+        /*) printf '%s\n' "$1" ;;
+        *) printf '%s\n' "$PWD/$1" ;;
     esac
+}
+
+# The same for each folder of a list with colons.
+absolute_folders() {
+    folders=
+    rest=$1:
+    while [ -n "$rest" ]; do
+        folders=$folders${folders:+:}$(absolute "${rest%%:*}")
+        rest=${rest#*:}
+    done
+    printf '%s\n' "$folders"
 }
 
 # Each host of a list with this number of PEs, unless it has one.
@@ -114,7 +125,7 @@ while [ "$count" -gt 0 ]; do
             wdir=$2; shift 2; count=$((count - 2)) ;;
         -path | --path)
             needs_value "$count" "$1"
-            PATH=$(absolute "$2"):$PATH; export PATH; shift 2; count=$((count - 2)) ;;
+            PATH=$(absolute_folders "$2"):$PATH; export PATH; shift 2; count=$((count - 2)) ;;
         -f | -hostfile | -machinefile | --machinefile | --hostfile)
             needs_value "$count" "$1"
             [ "$1" != -f ] || oversubscribe=yes
@@ -123,6 +134,13 @@ while [ "$count" -gt 0 ]; do
         --output-dir | --trace)
             needs_value "$count" "$1"
             set -- "$@" "$1" "$(absolute "$2")"; shift 2; count=$((count - 2)) ;;
+        --host=* | --hosts=*)
+            hosts=$hosts${hosts:+,}${1#*=}; shift; count=$((count - 1)) ;;
+        --hostfile=?* | --output-dir=?* | --trace=?* | --stats=?*)
+            case $1 in
+                --hostfile=*) file=${1#*=} ;;
+            esac
+            set -- "$@" "${1%%=*}=$(absolute "${1#*=}")"; shift; count=$((count - 1)) ;;
         --bind-to | -bind-to)
             needs_value "$count" "$1"
             case $2 in
@@ -171,6 +189,14 @@ if [ -n "$ppn" ] && [ -n "$file" ]; then
     echo "@NAME@: -ppn goes with --host. Give the numbers of PEs in $file" >&2
     exit 2
 fi
+if [ -n "$ppn" ] && [ -z "$hosts" ]; then
+    # On an allocation of one host it changes nothing.
+    case ${SLURM_JOB_NODELIST-} in
+        *[,[]*)
+            echo "@NAME@: -ppn goes with --host. Name the hosts of Slurm's allocation by --host too" >&2
+            exit 2 ;;
+    esac
+fi
 if [ -n "$hosts" ]; then
     [ -z "$ppn" ] || hosts=$(with_counts "$hosts" "$ppn")
     set -- "$@" --hosts "$hosts"
@@ -179,35 +205,51 @@ elif [ -n "$ppn" ] && [ -z "$number" ]; then
     set -- "$@" -n "$ppn"
 fi
 [ -z "$oversubscribe" ] || set -- "$@" --oversubscribe
-set -- "$@" --
-# Whether the next word is in front of a further program's name.
-is_option=
-while [ "$count" -gt 0 ]; do
-    case $is_option:$1 in
-        yes:-n | yes:-np | yes:--np | yes:-c)
-            needs_value "$count" "$1"
-            set -- "$@" -n "$2"; shift 2; count=$((count - 2)); continue ;;
-        yes:-n[0-9]*)
-            set -- "$@" -n "${1#-n}"; shift; count=$((count - 1)); continue ;;
-        yes:-env | yes:-genv | yes:--genv)
-            needs_value "$count" "$1" 3
-            set -- "$@" --env "$2=$3"; shift 3; count=$((count - 3)); continue ;;
-        yes:-x)
-            needs_value "$count" "$1"
-            case $2 in
-                *=*) set -- "$@" --env "$2" ;;
+
+# The words of the command, as references to the arguments. A text that grows by single words takes quadratic
+# time, as moving the arguments does, so it grows by pieces.
+list= piece=
+add() {
+    piece="$piece $1"
+    [ ${#piece} -lt 4000 ] || { list=$list$piece piece=; }
+}
+
+number=$count
+while [ "$number" -lt $# ]; do
+    number=$((number + 1))
+    add "\"\${$number}\""
+done
+add --
+# Whether the next word is in front of a further program's name; the option before it that lacks a value.
+is_option= option= number=0
+for word in "$@"; do
+    [ "$number" -lt "$count" ] || break
+    number=$((number + 1))
+    this="\"\${$number}\""
+    case $option in
+        '') ;;
+        -n | -np | --np | -c) add "-n $this"; option=; continue ;;
+        -env | -genv | --genv) name="\${$number}"; option="value of $option"; continue ;;
+        value*) add "--env \"$name=\${$number}\""; option=; continue ;;
+        *)
+            case $option:$word in
+                --env:* | *=*) add "--env $this" ;;
             esac
-            shift 2; count=$((count - 2)); continue ;;
-        yes:--env)
-            needs_value "$count" "$1"
-            set -- "$@" "$1" "$2"; shift 2; count=$((count - 2)); continue ;;
+            option=; continue ;;
+    esac
+    case $is_option:$word in
+        yes:-n | yes:-np | yes:--np | yes:-c | yes:-env | yes:-genv | yes:--genv | yes:-x | yes:--env)
+            option=$word; continue ;;
+        yes:-n[0-9]*) add "-n \"\${$number#-n}\""; continue ;;
         yes:-*) ;;
         *) is_option= ;;
     esac
-    [ "$1" != "$separator" ] || is_option=yes
-    set -- "$@" "$1"; shift; count=$((count - 1))
+    [ "$word" != "$separator" ] || is_option=yes
+    add "$this"
 done
+[ -z "$option" ] || needs_value 0 "${option#value of }"
+eval "set -- $list$piece"
 if [ -n "$wdir" ]; then
-    cd -- "$wdir" || exit 2
+    CDPATH= cd -- "$wdir" > /dev/null || exit 2
 fi
 exec "$bin/pelago" run "$@"

@@ -43,22 +43,25 @@ part() {
     esac
 }
 
-show=no static=no links=yes inputs=no count=$#
-while [ "$count" -gt 0 ]; do
-    argument=$1
-    shift
-    count=$((count - 1))
+show=no static=no links=yes inputs=no
+# The arguments of the compiler, as references, if the wrapper's own are among them. A text that grows by single
+# words takes quadratic time, as moving the arguments does, so it grows by pieces.
+list= piece= number=0 has_own=no
+for argument in "$@"; do
+    number=$((number + 1))
     case $argument in
         --help) usage; exit 0 ;;
-        --show | -show | --showme | -showme) show=yes; continue ;;
+        --show | -show | --showme | -showme) show=yes has_own=yes; continue ;;
         --showme:* | -showme:*) part "${argument#*:}"; exit 0 ;;
-        --static) static=yes; continue ;;
+        --static) static=yes has_own=yes; continue ;;
         -static | -static-pie) static=yes ;;
         -c | -E | -S | -M | -MM | -fsyntax-only) links=no ;;
         - | [!-]*) inputs=yes ;;
     esac
-    set -- "$@" "$argument"
+    piece="$piece \"\${$number}\""
+    [ ${#piece} -lt 4000 ] || { list=$list$piece piece=; }
 done
+[ $has_own = no ] || eval "set -- $list$piece"
 
 # An invocation without any file, as `@NAME@ --version`, is left as it is.
 if [ $inputs = yes ] || [ $show = yes ]; then
