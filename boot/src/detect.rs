@@ -1,10 +1,13 @@
 //! Detection of the launcher that started this process, from its environment alone.
 //!
-//! Order: `PMI_FD` is PMI-1, `PMIX_NAMESPACE` is PMIx; Slurm without either is refused with a remedy; else
-//! the process is alone. PMI-1 comes first because the variables of Slurm and Open MPI are inherited by all
-//! processes below them, such as those of a job of `pelago run`.
+//! Order: `PMI_FD` is PMI-1, `PMIX_NAMESPACE` is PMIx; `PMI_PORT` and Slurm without either are refused with a
+//! remedy; else the process is alone. PMI-1 comes first because the variables of Slurm and Open MPI are
+//! inherited by all processes below them, such as those of a job of `pelago run`. Where both are set, a
+//! `PMI_FD` that is no open socket was inherited too, from a launcher around that of PMIx.
 
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
+
+use rustix::net::sockopt::socket_type;
 
 use crate::error::BootError;
 
@@ -35,7 +38,7 @@ pub struct LauncherSeen {
 /// # Errors
 /// If the launcher speaks another protocol (the error says what to do), or if variables are not valid.
 pub fn launcher_seen() -> Result<Option<LauncherSeen>, BootError> {
-    Ok(match detect(from_environment)? {
+    Ok(match detect(from_environment, is_socket)? {
         Found::Alone => None,
         Found::Pmi { rank, size, .. } => Some(LauncherSeen { protocol: "PMI-1", rank, size: Some(size) }),
         Found::Pmix { rank } => Some(LauncherSeen { protocol: "PMIx", rank, size: None }),
@@ -47,14 +50,26 @@ pub(crate) fn from_environment(variable: &str) -> Option<String> {
     std::env::var_os(variable).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// Detects the launcher from the variables that `lookup` returns.
-pub(crate) fn detect(lookup: impl Fn(&str) -> Option<String>) -> Result<Found, BootError> {
+/// Whether a number is that of an open socket of this process.
+pub(crate) fn is_socket(descriptor: RawFd) -> bool {
+    // SAFETY: the descriptor is not -1, and is only passed to a call that fails if it is not open.
+    descriptor >= 0 && socket_type(unsafe { BorrowedFd::borrow_raw(descriptor) }).is_ok()
+}
+
+/// Detects the launcher from the variables that `lookup` returns; `is_socket` tells the descriptors that are
+/// open sockets.
+pub(crate) fn detect(
+    lookup: impl Fn(&str) -> Option<String>,
+    is_socket: impl Fn(RawFd) -> bool,
+) -> Result<Found, BootError> {
     let number = |variable, expected, fits: fn(usize) -> bool| {
         let value = lookup(variable).unwrap_or_default();
         let parsed = value.parse().ok().filter(|number| fits(*number) && *number <= i32::MAX as usize);
         parsed.ok_or(BootError::Environment { variable, value, expected })
     };
-    if lookup("PMI_FD").is_some() {
+    let has_pmix = lookup("PMIX_NAMESPACE").is_some();
+    let is_open = |fd: &str| fd.parse().is_ok_and(|fd: RawFd| fd > 2 && is_socket(fd));
+    if lookup("PMI_FD").is_some_and(|fd| !has_pmix || is_open(&fd)) {
         let descriptor = number("PMI_FD", "the number of an open socket", |fd| fd > 2)?;
         let size = number("PMI_SIZE", "a number of PEs", |size| size > 0)?;
         let rank = number("PMI_RANK", "the number of a PE", |_| true)?;
@@ -64,8 +79,14 @@ pub(crate) fn detect(lookup: impl Fn(&str) -> Option<String>) -> Result<Found, B
         }
         return Ok(Found::Pmi { descriptor: descriptor as RawFd, rank, size });
     }
-    if lookup("PMIX_NAMESPACE").is_some() {
+    if has_pmix {
         return Ok(Found::Pmix { rank: number("PMIX_RANK", "the number of a PE", |_| true)? });
+    }
+    if lookup("PMI_PORT").is_some() {
+        return Err(BootError::Launcher {
+            how: "by a launcher that serves PMI at a port (PMI_PORT is set, and PMI_FD is not)",
+            remedy: "leave out its option -pmi-port",
+        });
     }
     // A batch script has the number of tasks of the whole job, but is one process.
     let is_alone_in_step = lookup("SLURM_STEP_NUM_TASKS").is_none_or(|tasks| tasks == "1");
@@ -83,7 +104,8 @@ mod tests {
     use super::*;
 
     fn under(variables: &[(&str, &str)]) -> Result<Found, BootError> {
-        detect(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+        let value = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
+        detect(|name| value(name).map(str::to_owned), |descriptor| descriptor == 7)
     }
 
     #[test]
@@ -115,6 +137,28 @@ mod tests {
         let mixed = [&pmix[..], &[("SLURM_PROCID", "3"), ("SLURM_STEP_NUM_TASKS", "4")]].concat();
         assert_eq!(under(&mixed).unwrap(), Found::Pmix { rank: 3 });
         assert_eq!(under(&[("PMIX_RANK", "3")]).unwrap(), Found::Alone);
+    }
+
+    #[test]
+    fn pmix_wins_over_a_pmi_fd_that_is_not_open() {
+        for descriptor in ["8", "x", "1"] {
+            let pmi = [("PMI_FD", descriptor), ("PMI_RANK", "1"), ("PMI_SIZE", "4")];
+            let mixed = [&pmi[..], &[("PMIX_NAMESPACE", "x"), ("PMIX_RANK", "3")]].concat();
+            assert_eq!(under(&mixed).unwrap(), Found::Pmix { rank: 3 }, "{descriptor}");
+        }
+        let (ours, _theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        assert!(is_socket(std::os::fd::AsRawFd::as_raw_fd(&ours)) && !is_socket(-1) && !is_socket(i32::MAX));
+    }
+
+    #[test]
+    fn pmi_at_a_port_is_refused_with_a_remedy() {
+        let port = ("PMI_PORT", "localhost:4711");
+        let text = under(&[port, ("PMI_ID", "0")]).unwrap_err().to_string();
+        assert!(text.contains("PMI_PORT") && text.contains("-pmi-port"), "{text}");
+        let found = under(&[port, ("PMIX_NAMESPACE", "x"), ("PMIX_RANK", "3")]);
+        assert_eq!(found.unwrap(), Found::Pmix { rank: 3 });
+        let found = under(&[port, ("PMI_FD", "7"), ("PMI_RANK", "1"), ("PMI_SIZE", "4")]);
+        assert_eq!(found.unwrap(), Found::Pmi { descriptor: 7, rank: 1, size: 4 });
     }
 
     #[test]

@@ -20,7 +20,7 @@ use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionread};
 use rustix::net::sockopt::socket_type;
 
 use crate::at_exit::leave_at_exit;
-use crate::detect::{Found, detect, from_environment};
+use crate::detect::{Found, detect, from_environment, is_socket};
 use crate::env::Settings;
 use crate::error::BootError;
 use crate::pmi::client::{Client, Link, PmiError};
@@ -95,7 +95,7 @@ impl Job {
         static JOINED: OnceLock<()> = OnceLock::new();
         JOINED.set(()).map_err(|()| BootError::Twice)?;
         let pes_per_process = settings.pes_per_process;
-        let (rank, size, launcher, means) = match detect(from_environment)? {
+        let (rank, size, launcher, means) = match detect(from_environment, is_socket)? {
             Found::Alone => (0, 1, Launcher::Alone, Means::Own(Mutex::default())),
             Found::Pmi { descriptor, rank, size } => {
                 let failed = |reason| exchange(rank * pes_per_process, "joining the job".to_owned(), reason);
