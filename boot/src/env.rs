@@ -20,6 +20,9 @@ pub use secure::is_secure;
 /// The prefix of every variable of the runtime.
 const PREFIX: &str = "PELAGO_";
 
+/// Variables that module files of an installation set (Lmod, Spack). They are not settings.
+const OF_MODULES: [&str; 5] = ["PELAGO_ROOT", "PELAGO_HOME", "PELAGO_DIR", "PELAGO_PREFIX", "PELAGO_VERSION"];
+
 /// The algorithm of the barrier of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BarrierKind {
@@ -387,14 +390,14 @@ impl Settings {
     }
 
     /// The settings in these variables. The last of two equal names counts, and variables that do not begin
-    /// with `PELAGO_` are ignored.
+    /// with `PELAGO_` are ignored, as are those that module files set.
     ///
     /// # Errors
     /// If a variable begins with `PELAGO_` but is not a setting, or if a value is not valid for its setting.
     pub fn from_pairs(pairs: impl IntoIterator<Item = (String, String)>) -> Result<Self, SettingError> {
         let mut settings = Self::default();
         for (variable, value) in pairs {
-            if variable.starts_with(PREFIX) {
+            if variable.starts_with(PREFIX) && !OF_MODULES.contains(&variable.as_str()) {
                 settings.set(&variable, &value)?;
             }
         }
@@ -469,6 +472,15 @@ mod tests {
 
     fn of(variable: &str, value: &str) -> Result<Settings, SettingError> {
         Settings::from_pairs([(variable.to_owned(), value.to_owned())])
+    }
+
+    #[test]
+    fn variables_of_module_files_are_no_settings() {
+        for variable in OF_MODULES {
+            assert_eq!(of(variable, "/opt/pelago").unwrap(), Settings::default(), "{variable}");
+            assert!(!TABLE.iter().any(|row| row.name == variable), "{variable}");
+        }
+        assert!(of("PELAGO_ROOTS", "x").is_err());
     }
 
     #[test]
