@@ -93,7 +93,8 @@ pub fn start_of(words: &[OsString]) -> anyhow::Result<(OsString, Vec<OsString>)>
 }
 
 /// The built-in application that the word means: the one of `app:NAME`, or that of a plain name, unless PATH
-/// has a program of this name, which is said then.
+/// has a program of this name, which is said then. An executable file of this name in the working directory
+/// is refused: other launchers would start it.
 fn application(program: &OsStr) -> anyhow::Result<Option<&str>> {
     let Some(word) = program.to_str() else { return Ok(None) };
     if let Some(name) = word.strip_prefix(PREFIX) {
@@ -105,7 +106,12 @@ fn application(program: &OsStr) -> anyhow::Result<Option<&str>> {
     if app::find(word).is_none() {
         return Ok(None);
     }
-    let Ok(found) = resolve(Path::new(word)) else { return Ok(Some(word)) };
+    let Ok(found) = resolve(Path::new(word)) else {
+        if resolve(&Path::new(".").join(word)).is_ok() {
+            bail!("{word} is a built-in application and a file here: write ./{word} or {PREFIX}{word}");
+        }
+        return Ok(Some(word));
+    };
     tell(&format!(
         "pelago run: {word} is {} here; {PREFIX}{word} is the built-in application\n",
         found.display()

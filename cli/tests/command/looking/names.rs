@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use super::super::process::{run, run_with};
+use super::super::process::{Started, pelago, run, run_with};
 use super::NEARBY;
 
 #[test]
@@ -26,6 +26,11 @@ fn a_program_in_path_is_not_shadowed_and_the_application_can_be_named() {
     let two = ["run", "-n", "1", "app:hello", ":", "-np", "1", "hello"];
     let ended = run(&two);
     assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "PATH has no hello here");
+    let mut command = pelago(&["run", "-n", "1", "hello"]);
+    command.current_dir(&folder);
+    let ended = Started::new(command).end();
+    let refused = "pelago run: hello is a built-in application and a file here: write ./hello or app:hello\n";
+    assert!(ended.status == 2 && ended.stderr.ends_with(&refused[12..]), "{}", ended.stderr);
     fs::remove_dir_all(&folder).unwrap();
     let ended = run(&["run", "-n", "2", "app:helo"]);
     assert!(ended.status == 2 && ended.stderr.contains("did you mean hello?"), "{}", ended.stderr);
