@@ -59,7 +59,7 @@ impl Ps {
         }
         let record = find(name)?;
         let text = match record.pes(PES_LIMIT) {
-            Ok(rows) if self.json => pretty(&self.json_of(&record, JobState::Running, &rows)?)?,
+            Ok(rows) if self.json => pretty(&self.json_of(&record, record.state(STATE_LIMIT), &rows)?)?,
             Ok(rows) => heading(&record) + &pes_text(&rows) + &self.stacks_of(&record, &rows)?,
             Err(state) if self.json => pretty(&self.json_of(&record, state, &[])?)?,
             Err(state) => heading(&record) + &without_rows(&record, state) + &self.left_stacks(&record)?,
@@ -145,8 +145,19 @@ pub fn find(name: Option<&str>) -> anyhow::Result<JobRecord> {
         };
     };
     found.into_iter().find(|record| record.id == name).with_context(|| {
-        format!("there is no job {name} of this user on this machine; `pelago ps` lists the jobs")
+        let of_others = match rustix::process::geteuid().is_root() {
+            true => "; PELAGO_JOBS_FOLDER=/tmp/pelago-UID names the jobs of the user UID",
+            false => "",
+        };
+        let folder = jobs_folder();
+        format!("there is no job {name} in {folder} on this machine; `pelago ps` lists the jobs{of_others}")
     })
+}
+
+/// The folder of the jobs, for messages.
+fn jobs_folder() -> String {
+    let given = std::env::var("PELAGO_JOBS_FOLDER").ok().filter(|folder| folder != "auto");
+    given.unwrap_or_else(|| format!("/tmp/pelago-{}", rustix::process::geteuid().as_raw()))
 }
 
 fn heading(record: &JobRecord) -> String {

@@ -11,7 +11,8 @@ use std::sync::{Mutex, PoisonError};
 const NAMES_MAX: u32 = 1000;
 
 /// The folder of the jobs of this user: the given one, or one in `/tmp`. If it `is_wanted`, it is created;
-/// else `None` if there is none. It must be a directory of this user that others cannot enter.
+/// else `None` if there is none. It must be a directory of this user that others cannot enter; root may read
+/// that of another user.
 ///
 /// # Errors
 /// If it cannot be created, or is not such a directory.
@@ -26,9 +27,10 @@ pub(crate) fn folder(given: Option<&str>, is_wanted: bool) -> io::Result<Option<
     }
     let found = match fs::symlink_metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        found => found?,
+        found => found.map_err(|error| about(&path, &error))?,
     };
-    if !found.is_dir() || found.uid() != user || found.mode() & 0o077 != 0 {
+    let is_allowed = found.uid() == user || user == 0 && !is_wanted;
+    if !found.is_dir() || !is_allowed || found.mode() & 0o077 != 0 {
         let text = format!(
             "{} is not a directory that only this user can open; remove it, or make it so by chmod 700, or \
              name another one by PELAGO_JOBS_FOLDER",
@@ -37,6 +39,11 @@ pub(crate) fn folder(given: Option<&str>, is_wanted: bool) -> io::Result<Option<
         return Err(io::Error::other(text));
     }
     Ok(Some(path))
+}
+
+/// An error with the path that it is about.
+pub(crate) fn about(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// The folder that is used unless another one is set.
@@ -112,5 +119,25 @@ impl Drop for Files {
             // It stays if it has files of other jobs.
             let _ = fs::remove_dir(default);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_reads_the_folder_of_another_user_and_does_not_use_it() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let path = std::env::temp_dir().join(format!("pelago-jobs-of-another-{}", std::process::id()));
+        DirBuilder::new().mode(0o700).create(&path).unwrap();
+        std::os::unix::fs::chown(&path, Some(4711), None).unwrap();
+        let given = path.to_str();
+        let (read, used) = (folder(given, false), folder(given, true));
+        fs::remove_dir(&path).unwrap();
+        assert_eq!(read.unwrap(), Some(path));
+        assert!(used.unwrap_err().to_string().contains("only this user can open"));
     }
 }

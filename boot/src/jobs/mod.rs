@@ -18,6 +18,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use self::folder::about;
 pub(crate) use self::folder::{Files, folder};
 pub(crate) use self::record::Part;
 pub use self::record::{JobRecord, LeftProcess};
@@ -34,7 +35,7 @@ pub fn jobs() -> Result<Vec<JobRecord>, JobsError> {
     let path = Settings::from_env()?.jobs_folder;
     let Some(folder) = folder(path.as_deref(), false)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(&folder)? {
+    for entry in std::fs::read_dir(&folder).map_err(|error| about(&folder, &error))? {
         let path = entry?.path();
         if path.extension().is_some_and(|ending| ending == "job")
             // A job may end while its record is read.
@@ -55,7 +56,7 @@ pub enum JobsError {
     #[error(transparent)]
     Setting(#[from] SettingError),
     /// The folder of the jobs cannot be used.
-    #[error("the folder of the jobs: {0}")]
+    #[error(transparent)]
     Folder(#[from] io::Error),
 }
 

@@ -98,13 +98,14 @@ fn stack(gdb: &Path, pid: u32) -> anyhow::Result<String> {
 
 /// Why gdb has failed, with a remedy.
 fn why_not(errors: &str) -> String {
+    let folder = super::jobs_folder();
     let line = errors.lines().find(|line| line.contains("ptrace")).or_else(|| errors.lines().next_back());
     let line = line.unwrap_or("it says nothing").trim();
     match errors.contains("not permitted") {
         true => format!(
             "{line} Where /proc/sys/kernel/yama/ptrace_scope is not 0, only root may attach to processes \
-             (`sudo pelago ps`), or `sysctl kernel.yama.ptrace_scope=0` permits it; a container needs the \
-             capability SYS_PTRACE"
+             (`sudo PELAGO_JOBS_FOLDER={folder} pelago ps`), or `sysctl kernel.yama.ptrace_scope=0` permits \
+             it; a container needs the capability SYS_PTRACE"
         ),
         false => line.to_owned(),
     }

@@ -138,7 +138,7 @@ fn pes_of_other_hosts_are_listed_with_them() {
     let job = jobs.start(&words);
     job.wait_for_pes(2);
     let found = jobs.json(&["ps", "--pes", "--json"]);
-    assert_eq!(found["state"], "running", "the state of the launcher, which has told the PEs");
+    assert_eq!(found["state"], "forming", "no PE has joined");
     let hosts: Vec<_> = found["pes"].as_array().unwrap().iter().map(|row| &row["host"]).collect();
     assert_eq!(hosts, ["a", "b"]);
     let text = jobs.text(&["ps", "--stacks"]);
@@ -218,7 +218,12 @@ fn requests_that_cannot_be_served_are_refused() {
     [&first, &second].iter().for_each(|job| drop(job.wait_for_pes(1)));
     wait_until("both jobs to be listed", || jobs.json(&["ps", "--json"]).as_array().unwrap().len() == 2);
     refused(&["ps", "--pes"], "several jobs are running (");
-    let name = jobs.json(&["ps", "--json"])[0]["job"].as_str().unwrap().to_owned();
+    let listed = &jobs.json(&["ps", "--json"])[0];
+    let name = listed["job"].as_str().unwrap().to_owned();
+    assert_eq!(
+        (&listed["state"], &jobs.json(&["ps", "--json", &name])["state"]),
+        (&"forming".into(), &"forming".into())
+    );
     refused(&["attach", &name, "1"], "there is no PE 1 in job");
     let nowhere = [jobs.variable(), ("PATH", "/nowhere")];
     for words in [&["attach", &name, "0"][..], &["ps", &name, "--stacks"]] {
@@ -239,4 +244,5 @@ fn a_folder_that_others_can_open_is_not_used() {
     assert_eq!(fs::read_dir(&jobs.0).unwrap().count(), 0);
     let ended = jobs.look(&["ps"]);
     assert!(ended.status == 2 && ended.stderr.contains("chmod 700"), "{}", ended.stderr);
+    assert_eq!(ended.stderr.matches("only this user").count(), 1, "{}", ended.stderr);
 }
