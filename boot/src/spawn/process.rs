@@ -130,7 +130,11 @@ impl Starter {
                 Some((stdout, stderr))
             }
             Output::Folder(folder) => {
-                let file = |stream| File::create(output_file(folder, &pes, stream));
+                let file = |stream| {
+                    let path = output_file(folder, &pes, stream);
+                    let failed = |error: io::Error| format!("its output to {}: {error}", path.display());
+                    File::create(&path).map_err(|error| io::Error::other(failed(error)))
+                };
                 command.stdout(file("out")?).stderr(file("err")?);
                 None
             }

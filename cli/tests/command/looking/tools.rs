@@ -72,6 +72,9 @@ fn output_goes_to_files_by_process() {
             assert_eq!(folder.read(&format!("out/rank.{pes}.err")), format!("err {process}\n"));
         }
     }
+    fs::create_dir(folder.file("out/rank.0.err")).unwrap();
+    let ended = run(&["run", "-n", "1", "--output-dir", &out, "hello"]);
+    assert!(ended.status == 2 && ended.stderr.contains("out/rank.0.err: "), "{}", ended.stderr);
     fs::write(folder.file("file"), "").unwrap();
     let ended = run(&["run", "-n", "1", "--output-dir", &folder.file("file/x"), "hello"]);
     assert!(ended.status == 2 && ended.stderr.contains("--output-dir"), "{}", ended.stderr);
