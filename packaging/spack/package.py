@@ -29,5 +29,9 @@ class Pelago(Package):
         env.set("MPICXX", join_path(self.prefix.bin, "mpicxx"))
         env.set("OSHCC", join_path(self.prefix.bin, "oshcc"))
 
+    def setup_dependent_package(self, module, dependent_spec):
+        self.spec.mpicc = join_path(self.prefix.bin, "mpicc")
+        self.spec.mpicxx = join_path(self.prefix.bin, "mpicxx")
+
     def setup_dependent_build_environment(self, env, dependent_spec):
         self.setup_run_environment(env)

@@ -30,7 +30,7 @@ const PACKAGES: [Package; 3] = [
     Package {
         name: "libpelago-dev",
         section: "libdevel",
-        depends: "libpelago-shmem (=), gcc, libc6-dev",
+        depends: "libpelago-shmem (=), gcc, g++, libc6-dev",
         conflicts: "libmpich-dev, libopenmpi-dev, mpich, openmpi-bin, liboshmem-dev, oshmem-bin",
         about: "OpenSHMEM and MPI on Pelago: headers and compiler wrappers",
     },
@@ -195,7 +195,10 @@ mod tests {
     #[test]
     fn packages_need_each_other_in_one_version() {
         let control = PACKAGES[0].control("amd64", 5);
-        assert!(control.contains(&format!("Depends: libpelago-shmem (= {VERSION}), gcc")), "{control}");
+        assert!(
+            control.contains(&format!("Depends: libpelago-shmem (= {VERSION}), gcc, g++, libc6-dev")),
+            "{control}"
+        );
         assert!(control.contains("\nInstalled-Size: 5\n") && control.ends_with(".\n"), "{control}");
         assert!(!PACKAGES[1].control("amd64", 5).contains("Conflicts"));
     }
