@@ -57,7 +57,7 @@ impl Plan {
                 return Err(LaunchError::PesDiffer { first: each, other: all.pes_per_process });
             }
             let is_here = spec.machines.is_none();
-            let file = if is_here { check::resolve(program)? } else { PathBuf::new() };
+            let file = if is_here { resolve_with(&env, program)? } else { PathBuf::new() };
             program_of.resize(program_of.len() + n / each, programs.len());
             programs.push(Planned { program: program.clone(), file, args: args.clone(), env });
         }
@@ -187,6 +187,14 @@ impl Plan {
             readers,
             tool: tool.unwrap_or_default(),
         }
+    }
+}
+
+/// The executable file of a program whose processes get these variables: `PATH` may be among them.
+fn resolve_with(env: &[(OsString, OsString)], program: &Path) -> Result<PathBuf, LaunchError> {
+    match env.iter().rev().find(|(name, _)| name == "PATH") {
+        Some((_, folders)) => check::resolve_in(program, folders),
+        None => check::resolve(program),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Several programs in one job.
 
 use super::jobs::assert_hello;
-use super::process::run;
+use super::process::{Folder, run};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -69,6 +69,19 @@ fn programs_that_are_refused() {
 }
 
 #[test]
+fn a_program_is_looked_for_in_the_path_of_its_pes() {
+    let folder = Folder::new("path");
+    std::fs::write(folder.file("a-program"), "#!/bin/sh\necho found $1\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.file("a-program"), mode).unwrap();
+    let path = format!("PATH={}:{}", folder.0.display(), std::env::var("PATH").unwrap());
+    let first = run(&["run", "-n", "1", "--env", &path, "a-program", "1"]);
+    assert_eq!((first.status, first.stdout.as_str()), (0, "found 1\n"), "{}", first.stderr);
+    let further = run(&["run", "-n", "1", "true", ":", "-n", "1", "--env", &path, "a-program", "2"]);
+    assert_eq!((further.status, further.stdout.as_str()), (0, "found 2\n"), "{}", further.stderr);
+}
+
+#[test]
 fn the_pe_of_a_further_program_is_named_when_it_fails() {
     let ended = run(&["run", "-n", "2", "sleep", "1000", ":", "-n", "1", "sh", "-c", "exit 7"]);
     assert_eq!((ended.status, ended.stderr.as_str()), (7, "pelago run: PE 2 exited with status 7\n"));
@@ -92,18 +105,16 @@ fn linked_with(folder: &Path, library: &str) -> PathBuf {
 
 #[test]
 fn a_program_of_another_runtime_is_named() {
-    let folder = std::env::temp_dir().join(format!("linked-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("linked");
     for (library, words) in [
         ("libmpi.so.40", "is linked with Open MPI (libmpi.so.40) and does not join this job"),
         ("libmpich.so.12", "is linked with MPICH (libmpich.so.12) and does not use Pelago"),
         ("libmpi_abi.so.1", ""),
     ] {
-        let program = linked_with(&folder, library);
+        let program = linked_with(&folder.0, library);
         let ended = run(&["run", "-n", "2", program.to_str().unwrap()]);
         assert_eq!((ended.status, ended.stdout.as_str()), (0, ""), "{library}: {}", ended.stderr);
         assert_eq!(ended.stderr.lines().count(), usize::from(!words.is_empty()), "{}", ended.stderr);
         assert!(ended.stderr.contains(words), "{}", ended.stderr);
     }
-    fs::remove_dir_all(&folder).unwrap();
 }
