@@ -44,8 +44,8 @@ part() {
 }
 
 show=no static=no links=yes inputs=no
-# The arguments of the compiler, as references, if the wrapper's own are among them. A text that grows by single
-# words takes quadratic time, as moving the arguments does, so it grows by pieces.
+# The arguments of the compiler, as references, if the wrapper's own are among them. A text that grows by
+# single words takes quadratic time, as moving the arguments does, so it grows by pieces.
 list= piece= number=0 has_own=no
 for argument in "$@"; do
     number=$((number + 1))
