@@ -17,10 +17,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use pelago_boot::{print, tell};
+use pelago_boot::{launcher_seen, print, tell};
 use pelago_core::base::trace::reader::{PeStatistics, TimelineReader};
 
 use self::statistics::JobStatistics;
+
+/// The settings that name the folders of the timelines and of the statistics.
+const VARIABLES: [&str; 2] = ["PELAGO_TRACE", "PELAGO_STATS"];
 
 /// The options of `pelago run` for records.
 #[derive(Args)]
@@ -36,8 +39,13 @@ pub struct Records {
 }
 
 /// The folder of a job's records, which goes when this is dropped.
+///
+/// Invariant: a file of the user keeps its contents until the job has ended. What was made for a job that
+/// did not start goes as well.
 pub struct Recording {
     folder: Option<PathBuf>,
+    /// The files that did not exist before.
+    made: Vec<PathBuf>,
     trace: Option<PathBuf>,
     stats: Option<Option<PathBuf>>,
 }
@@ -51,22 +59,22 @@ impl Records {
     pub fn begin(self, is_spread: bool) -> anyhow::Result<Recording> {
         let Records { trace, stats } = self;
         if trace.is_none() && stats.is_none() {
-            return Ok(Recording { folder: None, trace, stats });
+            return Ok(Recording { folder: None, made: Vec::new(), trace, stats });
         }
         if let Some(Some(file)) = &stats {
             statistics::Form::of(file)?;
         }
-        for file in [&trace, &stats.clone().flatten()].into_iter().flatten() {
-            File::create(file).with_context(|| format!("writing {}", file.display()))?;
-        }
+        let mut recording = Recording { folder: None, made: Vec::new(), trace, stats };
+        recording.try_files()?;
+        let trace = &recording.trace;
         let beside = trace.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
         let parent = match (beside, trace.is_some() || is_spread) {
             (Some(parent), _) => parent.to_owned(),
             (None, true) => PathBuf::from("."),
             (None, false) => std::env::temp_dir(),
         };
-        let folder = new_folder(&std::path::absolute(parent)?)?;
-        Ok(Recording { folder: Some(folder), trace, stats })
+        recording.folder = Some(new_folder(&std::path::absolute(parent)?)?);
+        Ok(recording)
     }
 }
 
@@ -83,11 +91,32 @@ fn new_folder(parent: &Path) -> anyhow::Result<PathBuf> {
 }
 
 impl Recording {
+    /// The variables of this process that its PEs do not get from it: where it is a PE itself, these name
+    /// the folders of the job around it.
+    pub fn without() -> Vec<OsString> {
+        // A launcher that Pelago does not speak to is one too.
+        let is_pe = !matches!(launcher_seen(), Ok(None));
+        if is_pe { VARIABLES.map(OsString::from).to_vec() } else { Vec::new() }
+    }
+
+    /// Refuses files that cannot be written, before the job starts.
+    fn try_files(&mut self) -> anyhow::Result<()> {
+        for file in [&self.trace, &self.stats.clone().flatten()].into_iter().flatten() {
+            let is_new = std::fs::symlink_metadata(file).is_err();
+            let opened = File::options().write(true).create(true).truncate(false).open(file);
+            opened.with_context(|| format!("writing {}", file.display()))?;
+            if is_new {
+                self.made.push(file.clone());
+            }
+        }
+        Ok(())
+    }
+
     /// The settings that let the PEs leave their files.
     pub fn settings(&self) -> Vec<(OsString, OsString)> {
         let folder = |variable: &str| self.folder.clone().map(|folder| (variable.into(), folder.into()));
-        let trace = self.trace.as_ref().and_then(|_| folder("PELAGO_TRACE"));
-        trace.into_iter().chain(self.stats.as_ref().and_then(|_| folder("PELAGO_STATS"))).collect()
+        let trace = self.trace.as_ref().and_then(|_| folder(VARIABLES[0]));
+        trace.into_iter().chain(self.stats.as_ref().and_then(|_| folder(VARIABLES[1]))).collect()
     }
 
     /// Reads the records when the job has ended, and says what has become of them.
@@ -116,6 +145,11 @@ impl Drop for Recording {
     fn drop(&mut self) {
         if let Some(folder) = &self.folder {
             let _ = std::fs::remove_dir_all(folder);
+        }
+        for file in &self.made {
+            if std::fs::metadata(file).is_ok_and(|file| file.is_file() && file.len() == 0) {
+                let _ = std::fs::remove_file(file);
+            }
         }
     }
 }

@@ -175,6 +175,7 @@ impl Run {
         let spec = JobSpec {
             args,
             env,
+            without: Recording::without(),
             then,
             machines,
             bind,

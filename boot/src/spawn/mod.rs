@@ -55,6 +55,8 @@ pub struct JobSpec {
     pub machines: Option<Machines>,
     /// Variables to set in every process, besides those of this process.
     pub env: Vec<(OsString, OsString)>,
+    /// Variables of this process that the processes do not get from it.
+    pub without: Vec<OsString>,
     /// Binds PE i of a host to the i-th processor of the affinity mask of this process, or of the agent of
     /// the host, starting over when there are more PEs than processors. A process with several PEs is bound
     /// to the processors of all its PEs, and distributes them itself.
@@ -87,6 +89,7 @@ impl JobSpec {
             then: Vec::new(),
             machines: None,
             env,
+            without: Vec::new(),
             bind: false,
             tag_output: false,
             output_folder: None,

@@ -28,6 +28,8 @@ pub(super) struct Plan {
     pub(super) hosts: Vec<(String, Range<usize>)>,
     pub(super) input: InputTo,
     tool: Option<Tool>,
+    /// Variables of this process that the processes do not get.
+    without: Vec<OsString>,
 }
 
 /// A program with its arguments and variables.
@@ -65,7 +67,8 @@ impl Plan {
             None => Vec::new(),
             Some(machines) => fill(&machines.hosts, program_of.len(), each)?,
         };
-        let plan = Self { settings, programs, program_of, hosts, input: spec.input, tool: spec.tool.clone() };
+        let (input, tool, without) = (spec.input, spec.tool.clone(), spec.without.clone());
+        let plan = Self { settings, programs, program_of, hosts, input, tool, without };
         plan.check_streams_and_tool(spec)?;
         Ok(plan)
     }
@@ -182,7 +185,9 @@ impl Plan {
             binds,
             silence_millis: u64::try_from(silence).unwrap_or(u64::MAX),
             directory: std::env::current_dir().unwrap_or_default(),
-            env: std::env::vars_os().filter(|(name, _)| travels(name)).collect(),
+            env: std::env::vars_os()
+                .filter(|(name, _)| travels(name) && !self.without.contains(name))
+                .collect(),
             programs: self.programs.iter().map(program).collect(),
             readers,
             tool: tool.unwrap_or_default(),

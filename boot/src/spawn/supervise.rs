@@ -145,7 +145,7 @@ impl<'a> Supervisor<'a> {
             size: processes,
             here: 0..processes,
             pes_per_process: self.pes_per_process,
-            without: Vec::new(),
+            without: self.spec.without.clone(),
             output: match &self.spec.output_folder {
                 _ if self.spec.capture => Output::Pipes,
                 Some(folder) => Output::Folder(folder.clone()),

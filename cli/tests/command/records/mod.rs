@@ -218,3 +218,41 @@ fn what_cannot_be_recorded_is_refused() {
     assert_ne!(ended.status, 0, "{ended:?}");
     assert!(ended.stderr.contains("its timeline /nonexistent/folder/pe-00000"), "{ended:?}");
 }
+
+#[test]
+fn files_of_the_user_stay_if_the_job_does_not_start() {
+    let folder = Folder::new("kept");
+    for name in ["old.pftrace", "old.json"] {
+        std::fs::write(folder.file(name), "kept").unwrap();
+    }
+    for name in ["old", "new"] {
+        let trace = folder.file(&format!("{name}.pftrace"));
+        let stats = format!("--stats={}", folder.file(&format!("{name}.json")));
+        let records = ["run", "-n", "2", "--trace", &trace, &stats];
+        for words in [&["no-such-program"][..], &["--hosts", "localhost", "hello"]] {
+            let ended = run(&[&records[..], words].concat());
+            assert_eq!(ended.status, 2, "{words:?}: {ended:?}");
+            assert_eq!((folder.read("old.pftrace"), folder.read("old.json")), ("kept".into(), "kept".into()));
+            assert_eq!(folder.names(), ["old.json", "old.pftrace"], "{words:?}");
+        }
+    }
+}
+
+#[test]
+fn a_job_that_a_pe_starts_does_not_add_to_the_records_around_it() {
+    let folder = Folder::new("nested");
+    let command = format!("'{}' run", env!("CARGO_BIN_EXE_pelago"));
+    let print = "sh -c 'echo inner:$PELAGO_STATS:$PELAGO_TRACE:$PELAGO_SPINS'";
+    for (options, inner) in [
+        ("-n 1".to_owned(), "inner:::7"),
+        (format!("--hosts a --launch-agent '{NEARBY}'"), "inner:::7"),
+        ("-n 1 --env PELAGO_STATS=/x".to_owned(), "inner:/x::7"),
+    ] {
+        let line = format!("echo outer:$PELAGO_STATS:$PELAGO_TRACE; {command} {options} {print}");
+        let path = folder.file("");
+        let variables = [("PELAGO_STATS", path.as_str()), ("PELAGO_TRACE", &path), ("PELAGO_SPINS", "7")];
+        let ended = run_with(&["run", "-n", "1", "sh", "-c", &line], &variables);
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+        assert_eq!(ended.stdout, format!("outer:{path}:{path}\n{inner}\n"), "{options}");
+    }
+}
