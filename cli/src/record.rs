@@ -40,8 +40,8 @@ pub struct Records {
 
 /// The folder of a job's records, which goes when this is dropped.
 ///
-/// Invariant: a file of the user keeps its contents until the job has ended. What was made for a job that
-/// did not start goes as well.
+/// Invariant: a file of the user keeps its contents until the job has ended, and files that were made for a
+/// job that did not start are removed.
 pub struct Recording {
     folder: Option<PathBuf>,
     /// The files that did not exist before.
