@@ -290,7 +290,7 @@ impl Endpoint {
         engine.service.hand_over(self);
     }
 
-    /// Whether all operations that were started here are complete, for a caller that goes on with its program.
+    /// Whether all operations that were started here are complete, for a caller that continues its program.
     pub fn tests_quiet(&self, engine: &Engine) -> bool {
         let is_quiet = self.is_quiet();
         // The check makes progress as well.

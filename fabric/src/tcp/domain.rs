@@ -37,7 +37,8 @@ pub(super) enum Fault {
 }
 
 /// The remedy where descriptors are short.
-const DESCRIPTORS: &str = "Does `ulimit -n` allow a descriptor for each process of the job, and the system (fs.file-max) all of them?";
+const DESCRIPTORS: &str =
+    "Does `ulimit -n` allow a descriptor for each process of the job, and does fs.file-max?";
 
 /// The state that all endpoints of a process share.
 pub(super) struct Domain {

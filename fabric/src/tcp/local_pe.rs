@@ -164,7 +164,7 @@ impl LocalPe {
 
     /// Resets the doorbell. The PE looks for deliveries afterwards.
     pub(super) fn reset_doorbell(&self) {
-        // The mark stays until the write that belongs to it was read: a ring that finds the mark writes nothing.
+        // The mark stays until the write that belongs to it was read: a ring that finds it writes nothing.
         if self.has_rung.load(Ordering::Relaxed) && rustix::io::read(&self.doorbell, &mut [0; 8]).is_ok() {
             // SYNC POINT tcp doorbell: acquires what was delivered before rings that have found the mark.
             self.has_rung.swap(false, Ordering::AcqRel);

@@ -38,8 +38,8 @@ impl Domain {
         }
     }
 
-    /// Begins to open the connection to a peer again, unless that was begun or the connection is closed. If the
-    /// peer has left, it closes the connection; if that is encrypted, the peer is lost.
+    /// Begins to open the connection to a peer again, unless that was begun or the connection is closed. If
+    /// the peer has left, it closes the connection; if that is encrypted, the peer is lost.
     #[cold]
     pub(super) fn resume(&self, peer: &Peer, socket: RawFd, reason: String) {
         let mut link = peer.link();

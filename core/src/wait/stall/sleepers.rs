@@ -1,9 +1,9 @@
 //! Threads that sleep until another thread of this process wakes them, such as the idle workers of OpenMP.
 //!
-//! Invariant: each thread is read twice. If both readings find it in the same wait without a time limit, for a
-//! futex that no other process can reach, and with the same number of context switches, then it slept from the
-//! first reading to the second. So all threads slept at one moment: the end of the first reading of all. From
-//! then on they sleep until a thread that is not among them wakes one, or a handler of a signal.
+//! Invariant: each thread is read twice. If both readings find it in the same wait without a time limit, for
+//! a futex that no other process can reach, and with the same number of context switches, then it slept from
+//! the first reading to the second. So all threads slept at one moment: the end of the first reading of all.
+//! From then on they sleep until a thread that is not among them wakes one, or a handler of a signal.
 
 use super::threads::Tid;
 use std::fs::read_to_string;
@@ -15,8 +15,8 @@ struct Sleep {
     switches: u64,
 }
 
-/// Whether all these threads of this process slept at one moment of this call. `false` also if the system does
-/// not show it.
+/// Whether all these threads of this process slept at one moment of this call. `false` also if the system
+/// does not show it.
 pub fn all_sleep(tids: &[Tid]) -> bool {
     let read = || tids.iter().map(|&tid| sleep(tid)).collect::<Option<Vec<Sleep>>>();
     tids.is_empty() || read().is_some_and(|first| read().as_ref() == Some(&first))
@@ -66,7 +66,7 @@ fn is_mapped_privately(maps: &str, address: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+    use pelago_fabric::sync::{AtomicBool, AtomicUsize, Ordering};
     use std::thread;
     use std::time::{Duration, Instant};
 
@@ -85,9 +85,9 @@ mod tests {
 
     #[test]
     fn threads_sleep_that_wait_for_another_thread() {
-        let (tids, is_done) = ([const { AtomicI32::new(0) }; 3], AtomicBool::new(false));
-        let tid = |i: usize| tids[i].load(Ordering::Relaxed);
-        let note = |i: usize| tids[i].store(own(), Ordering::Relaxed);
+        let (tids, is_done) = ([const { AtomicUsize::new(0) }; 3], AtomicBool::new(false));
+        let tid = |i: usize| tids[i].load(Ordering::Relaxed) as Tid;
+        let note = |i: usize| tids[i].store(own() as usize, Ordering::Relaxed);
         thread::scope(|scope| {
             let parked = scope.spawn(|| {
                 note(0);

@@ -125,8 +125,8 @@ impl Process {
         Process { before, last: Mutex::new(None) }
     }
 
-    /// Whether every thread that may belong to a PE of this process is in a long wait, or sleeps until another
-    /// thread of the process wakes it; and the epoch in which this holds.
+    /// Whether every thread that may belong to a PE of this process is in a long wait, or sleeps until
+    /// another thread of the process wakes it; and the epoch in which this holds.
     pub fn is_idle(&self) -> (bool, u64) {
         let threads = threads();
         let epoch = threads.epoch;

@@ -91,8 +91,8 @@ impl Record {
         }
     }
 
-    /// Whether this flush of a target only orders stores. Each `CALLS_A_ROUND`th does more: a program that waits
-    /// by gets and flushes must serve the messages of others.
+    /// Whether this flush of a target only orders stores. Each `CALLS_A_ROUND`th does more: a program that
+    /// waits by gets and flushes must serve the messages of others.
     #[inline(always)]
     pub fn is_flushed_by_fence(&self, rank: c_int) -> bool {
         let left = self.direct_flushes.load(Ordering::Relaxed);
