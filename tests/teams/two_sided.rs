@@ -200,7 +200,7 @@ fn a_flood_of_unexpected_messages_is_kept_in_order(world: &World) {
 /// [`a_million_messages_flood_one_on_simulated_networks`].
 fn seven_pes_flood_one_that_receives_late(world: &World) {
     let is_whole = cfg!(feature = "full") && !world.is_simulated();
-    flood_late(world, if is_whole { A_SEVENTH } else { common::rounds(world, 3_000, 60) });
+    flood_late(world, if is_whole { A_SEVENTH } else { common::rounds(world, 3_000, 60) }, 60 << 20);
 }
 
 /// They take more than a minute for each network, so they are sent over one of each kind.
@@ -209,21 +209,21 @@ fn seven_pes_flood_one_that_receives_late(world: &World) {
 fn a_million_messages_flood_one_on_simulated_networks() {
     let nodes = SimParams { maps_nodes: true, ..SimParams::chaos(1) }.on_nodes(8, 2);
     for network in [SimParams::chaos(0), nodes] {
-        Spmd::new(8).sim(network).run(|world| flood_late(world, A_SEVENTH)).unwrap();
+        Spmd::new(8).sim(network).run(|world| flood_late(world, A_SEVENTH, 60 << 20)).unwrap();
     }
 }
 
 /// The messages of each of seven PEs that send 10^6.
 const A_SEVENTH: u64 = 142_858;
 
-/// The messages of each PE that another one keeps (60 MiB in all, 16 KiB a message).
-fn kept_max(n: usize) -> usize {
-    (60 << 20) / n / (16 << 10)
+/// The messages of 8 bytes of each PE that another one keeps in this memory: 128 bytes a message.
+fn kept_max(n: usize, memory: usize) -> usize {
+    memory / n / 128
 }
 
 /// PE 0 keeps no more than its memory for unexpected messages holds, receives all of them later, `count` of
 /// each other PE, and each PE's in order.
-fn flood_late(world: &World, count: u64) {
+fn flood_late(world: &World, count: u64, memory: usize) {
     let (team, me, n) = (world.team(), world.my_pe(), world.n_pes());
     if me != 0 {
         return (0..count).for_each(|number| team.send(0, 0, &[number]).unwrap());
@@ -236,7 +236,7 @@ fn flood_late(world: &World, count: u64) {
         team.send_receive((0, 1, &[7_u64]), (0, 1, &mut word)).unwrap();
         most = most.max(message::unexpected(world));
     }
-    assert!(most <= (n - 1) * kept_max(n), "{most} messages are kept");
+    assert!(most <= (n - 1) * kept_max(n, memory), "{most} messages are kept");
     let mut seen = vec![0; n];
     for _ in 0..count * (n as u64 - 1) {
         let source = team.receive(Any, 0, &mut word).unwrap().source;
@@ -380,6 +380,31 @@ fn a_pe_sends_to_itself(world: &World) {
             assert!(send.test());
         });
     }
+}
+
+#[test]
+fn little_memory_holds_few_unexpected_messages() {
+    let body = |world: &World| flood_late(world, common::rounds(world, 3_000, 300), 64 << 10);
+    let spmd = Spmd::new(3).setting("PELAGO_UNEXPECTED_MEMORY", "64k");
+    spmd.run(body).unwrap();
+    common::over_seeds_with(&spmd, 4, body);
+}
+
+/// A program that sends thousands of short messages before it receives any needs no more memory than they have.
+#[test]
+fn thousands_of_short_messages_are_kept() {
+    let exchange = |world: &World| {
+        let (team, other) = (world.team(), 1 - world.my_pe());
+        let count = common::rounds(world, 50_000, 3_000) as u32;
+        (0..count).for_each(|number| team.send(other, 0, &[number]).unwrap());
+        let mut word = [0_u32];
+        for number in 0..count {
+            team.receive(other, 0, &mut word).unwrap();
+            assert_eq!(word, [number]);
+        }
+    };
+    Spmd::new(2).run(exchange).unwrap();
+    common::over_seeds_with(&Spmd::new(2), 2, exchange);
 }
 
 /// With little memory for unexpected messages, and no eager messages at all.

@@ -161,11 +161,14 @@ impl MessageCollectives {
         // A function of the user that an operation calls may start another one.
         let all = running.clone();
         drop(running);
-        let over: Vec<_> = all.into_iter().filter(|pending| pending.advance(world).is_some()).collect();
-        if !over.is_empty() {
+        let mut is_any_over = false;
+        for pending in all {
+            is_any_over |= pending.advance(world).is_some();
+        }
+        if is_any_over {
             self.moves.fetch_add(1, Ordering::Relaxed);
             let mut running = locked(&self.running);
-            running.retain(|pending| !over.iter().any(|other| Arc::ptr_eq(pending, other)));
+            running.retain(|pending| !pending.is_over());
             self.active.store(running.len() as u32, Ordering::Relaxed);
         }
     }
@@ -174,6 +177,10 @@ impl MessageCollectives {
         let pending = Arc::new(Pending::new(operation));
         if pending.advance(world).is_none() {
             let mut running = locked(&self.running);
+            if running.len() == running.capacity() {
+                // Waits that have ended by themselves have left theirs.
+                running.retain(|pending| !pending.is_over());
+            }
             running.push(Arc::clone(&pending));
             self.active.store(running.len() as u32, Ordering::Relaxed);
         }

@@ -3,7 +3,7 @@
 use super::envelope::{Context, Envelope};
 use super::process;
 use super::request::{Phase, Request, RequestId};
-use super::state::{Answer, Exchange, Kept, State, Unexpected};
+use super::state::{Answer, Exchange, Kept, State, Unexpected, units};
 use super::wire::{ANNOUNCE_WORDS, Announcement, Home, Kind, Target};
 use crate::Pe;
 use crate::base::trace::Event;
@@ -129,10 +129,10 @@ impl Exchange {
                 self.record(world, from, announcement.bytes);
                 let posted = self.matching.take_posted(&envelope);
                 let peer = &mut self.peers[from];
-                peer.arrived += 1;
+                peer.arrived += units(0);
                 match posted {
                     Some(id) => {
-                        peer.matched += 1;
+                        peer.matched += units(0);
                         self.receive_long(world, id, envelope, announcement)?;
                     }
                     None => self.matching.keep(envelope, Unexpected::Announced(announcement)),
@@ -167,7 +167,7 @@ impl Exchange {
         }
     }
 
-    /// Takes note of how many unsolicited messages a PE takes of this one in all.
+    /// Takes note of how many units of unsolicited messages a PE takes of this one in all.
     fn note_allowed(&mut self, from: Pe, count: u64) {
         let peer = &mut self.peers[from];
         peer.allowed = peer.allowed.max(count);
@@ -178,10 +178,11 @@ impl Exchange {
 
     /// Records the arrival of a message that counts as the next of its sender.
     #[inline]
-    fn record(&self, world: &Teams, from: Pe, bytes: usize) {
+    fn record(&mut self, world: &Teams, from: Pe, bytes: usize) {
         world.tally.note(|| {
-            let number = self.peers[from].arrived;
-            Event::arrival("arrival", (from, self.me), number, bytes)
+            let peer = &mut self.peers[from];
+            peer.recorded_arrivals += 1;
+            Event::arrival("arrival", (from, self.me), peer.recorded_arrivals - 1, bytes)
         });
     }
 
@@ -207,12 +208,12 @@ impl Exchange {
         let bytes = payload.len() - skipped;
         let posted = self.matching.take_posted(&envelope);
         let peer = &mut self.peers[from];
-        peer.arrived += 1;
+        peer.arrived += units(bytes);
         let Some(id) = posted else {
             self.keep(envelope, (payload, skipped), send);
             return Some(());
         };
-        peer.matched += 1;
+        peer.matched += units(bytes);
         let request = self.requests.get(id);
         let copied = bytes.min(request.room);
         // SAFETY: the caller of the receive keeps its room valid, and the payload has as many bytes.

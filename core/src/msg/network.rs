@@ -7,7 +7,7 @@
 use super::TwoSided;
 use super::outgoing::First;
 use super::request::{Phase, RequestId};
-use super::state::{Answer, Exchange, Peer};
+use super::state::{Answer, Exchange, Peer, units};
 use super::wire::{Kind, Target};
 use crate::Pe;
 use crate::base::trace::{Category, Event};
@@ -20,8 +20,9 @@ use std::ptr::NonNull;
 /// Bytes of the longest put of a long message's data. Between two puts this PE takes what has arrived and
 /// answers it: an answer that came behind all the data would delay the other direction's data by as much.
 const PUT_BYTES: usize = 128 << 10;
-/// Unsolicited messages that a PE allows beyond those that it keeps, at a time, while a receive waits.
-const WANTED_MORE: u64 = 16;
+/// Units of unsolicited messages that a PE allows beyond those that it keeps, at a time, while a receive
+/// waits: 1 MiB.
+const WANTED_MORE: u64 = 8 << 10;
 
 /// A message, or a put of data, that is about to leave over the network.
 enum Item {
@@ -291,7 +292,7 @@ impl Exchange {
                 }
             }
             Item::First { id, first } => {
-                self.peers[pe].sent += 1;
+                self.peers[pe].sent += units(first.bytes);
                 self.has_left(pe, id, &first);
             }
         }
@@ -354,6 +355,6 @@ impl Exchange {
 impl Peer {
     /// Whether it is reached over the network, and may send nothing more.
     fn is_stalled(&self) -> bool {
-        self.out.is_none() && self.told == self.arrived
+        self.out.is_none() && self.told <= self.arrived
     }
 }

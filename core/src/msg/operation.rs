@@ -313,7 +313,7 @@ impl TwoSided {
     ) {
         let (exchange, teams) = (&mut state.exchange, &self.messaging.teams);
         let from = envelope.source as Pe;
-        exchange.peers[from].matched += 1;
+        exchange.peers[from].matched += message.units();
         let is_valid = exchange.receive_kept(teams, id, envelope, message).is_some();
         exchange.allow(from, false);
         let has_net_work = exchange.has_net_work();

@@ -27,10 +27,16 @@ use std::sync::{Arc, OnceLock};
 const EAGER_BYTES: usize = 16 << 10;
 /// The same over a network, where the answer that a longer message waits for takes longer than a copy.
 const NET_EAGER_BYTES: usize = 64 << 10;
-/// The least number of unsolicited messages that a PE keeps of each other one.
+/// Bytes of a unit in which the memory for unexpected messages is counted. A message without data takes one:
+/// its envelope, and its places in the queues.
+const UNIT_BYTES: usize = 128;
+/// The least number of units that a PE keeps of each other one.
 const KEPT_MIN: u64 = 8;
-/// The greatest number.
-const KEPT_MAX: u64 = 4096;
+
+/// The units of an unsolicited message with as many bytes of data. Sender and receiver count alike.
+pub(super) fn units(bytes: usize) -> u64 {
+    1 + (bytes / UNIT_BYTES) as u64
+}
 
 /// The messages of a PE, once it has sent or received one.
 pub struct MsgState {
@@ -130,7 +136,7 @@ pub(super) struct Exchange {
     /// Requests that have completed, and messages that have arrived, so far.
     pub(super) completed: u64,
     pub(super) arrived: u64,
-    /// The number of unsolicited messages that this PE keeps of each other one.
+    /// The units of unsolicited messages that this PE keeps of each other one.
     pub(super) kept_max: u64,
     /// This PE's part of symmetric memory: its start and its length in bytes.
     pub(super) region: Region,
@@ -169,8 +175,9 @@ pub(super) struct Peer {
     pub(super) eager_bytes: usize,
     /// Messages of fewer bytes take the fast path: none, while messages are recorded.
     pub(super) fast_below: usize,
-    /// Unsolicited messages to it that were recorded.
+    /// Unsolicited messages to it, and from it, that were recorded.
     pub(super) recorded: u64,
+    pub(super) recorded_arrivals: u64,
     /// Whether its memory can be read by a system call, as far as is known.
     pub(super) is_readable: bool,
     /// Sends whose first message waits for room, in order.
@@ -180,11 +187,12 @@ pub(super) struct Peer {
     /// Sends whose data are being sent in pieces.
     pub(super) pushing: VecDeque<RequestId>,
     pub(super) is_busy: bool,
-    /// Unsolicited messages that have come from it, and how many of them are not kept any more.
+    /// Units of the unsolicited messages that have come from it, and of those that are not kept any more. On a
+    /// node, messages that are never kept count as one each.
     pub(super) arrived: u64,
     pub(super) matched: u64,
-    /// Over a network: unsolicited messages that were sent to it, and how many may be; and how many it may
-    /// send, as it was told.
+    /// Over a network: units of the unsolicited messages that were sent to it, and how many may be; and how
+    /// many it may send, as it was told. A message that begins below the limit may exceed it.
     pub(super) sent: u64,
     pub(super) allowed: u64,
     pub(super) told: u64,
@@ -306,6 +314,14 @@ impl Kept {
 }
 
 impl Unexpected {
+    /// The units that keep it.
+    pub(super) fn units(&self) -> u64 {
+        match self {
+            Unexpected::Eager { data, .. } => units(data.bytes().len()),
+            Unexpected::Announced(_) => units(0),
+        }
+    }
+
     /// The length of the message in bytes.
     pub(super) fn len(&self) -> usize {
         match self {
@@ -333,9 +349,8 @@ impl State {
             let to = own.expect("a PE that maps others has a slot beside theirs");
             inputs.get_or_make(pe, |_| shared.fifos(from, to).map(|fifo| fifo.consumer()));
         }
-        let longest = if world.net.is_some() { limits.net_eager_bytes } else { limits.eager_bytes };
-        let kept = limits.unexpected_bytes / n_pes / longest.max(INLINE_BYTES);
-        let kept_max = (kept as u64).clamp(KEPT_MIN, KEPT_MAX);
+        let kept = limits.unexpected_bytes / n_pes / UNIT_BYTES;
+        let kept_max = (kept as u64).max(KEPT_MIN);
         let words = own.map_or(&[][..], |own| shared.contacts(own));
         State {
             inputs,
@@ -520,6 +535,7 @@ impl Peer {
             eager_bytes,
             fast_below,
             recorded: 0,
+            recorded_arrivals: 0,
             is_readable: limits.single_copy != Some(false),
             waiting: VecDeque::new(),
             answers: VecDeque::new(),
