@@ -137,7 +137,7 @@ impl MessageGroup {
             copies: vec![(from, place(self.me), bytes)],
         };
         // SAFETY: both live until the exchange is over.
-        let outcome = unsafe { all.run_exchange(world, self, "open", exchange) };
+        let outcome = unsafe { all.run_exchange(world, self, "the first call", exchange) };
         if outcome.is_err() {
             world.fail(&format!(
                 "PE {}: the members of a communicator have called different collective operations, or one \

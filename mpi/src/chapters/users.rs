@@ -16,6 +16,7 @@ use pelago_core::base::label::name_calls_by;
 use pelago_core::process;
 use pelago_fabric::sync::Ordering;
 use std::ffi::c_void;
+use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The setting with the size of the memory for windows.
@@ -132,7 +133,9 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
     if let Some(mpi) = library::get().filter(|_| is_orderly && users.count > 0) {
         let me = mpi.core.my_pe();
         let remedy = "Call MPI_Session_finalize for each session, and MPI_Finalize after MPI_Init";
-        eprintln!("PE {me}: the program ends while MPI is in use. {remedy}");
+        // In one piece, so that the lines of several PEs do not mix.
+        let line = format!("PE {me}: the program ends while MPI is in use. {remedy}\n");
+        let _ = std::io::stderr().write_all(line.as_bytes());
     }
     let resting = users.resting.take().filter(|_| is_orderly);
     drop(users);
