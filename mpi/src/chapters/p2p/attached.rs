@@ -3,7 +3,8 @@
 //! Data of a buffered send are copied to memory of the library. The attached buffer bounds how much of it the
 //! program may use: a message takes its length and `MPI_BSEND_OVERHEAD` of it until it has left.
 //!
-//! Invariant: the messages of a buffer are kept until they have left; detaching and flushing wait for them.
+//! Invariant: the messages of a buffer are kept in their order until they have left. Detaching and flushing
+//! wait for those that were there at the call.
 
 use super::buffer::{bytes_of, given, packed};
 use super::send::{Send, address};
@@ -15,8 +16,11 @@ use crate::chapters::library::{Mpi, output};
 use crate::chapters::request::{self, Active, Operation, Outcome};
 use crate::chapters::session;
 use crate::convert::IntegerOut;
+use pelago_core::Pe;
+use pelago_core::base::awaited::Awaited;
 use pelago_core::msg::operation::Mode;
 use pelago_core::msg::request::RequestId;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The place for the buffer of a communicator, of a session, or of the process.
@@ -33,14 +37,75 @@ static PLACES: Mutex<Vec<Weak<Mutex<Attached>>>> = Mutex::new(Vec::new());
 struct Attached {
     /// Address and size, as the program gave them.
     buffer: Option<(usize, usize)>,
-    messages: Vec<Message>,
+    /// The oldest is the first.
+    messages: VecDeque<Message>,
+    /// The number of the next message.
+    next: u64,
+    /// Bytes of the buffer that the messages take.
+    used: usize,
+    /// How many messages were left when all were looked at.
+    left: usize,
 }
 
-/// A message that has not left.
+/// A message that had not left when it was last looked at.
 struct Message {
+    number: u64,
     id: RequestId,
+    to: Pe,
     bytes: usize,
     data: Box<[u8]>,
+}
+
+/// A buffered send looks at no messages while there are fewer than this, and room for its own.
+const LOOK_MIN: usize = 64;
+
+impl Attached {
+    /// Keeps a message until it has left.
+    fn keep(&mut self, id: RequestId, to: Pe, bytes: usize, data: Box<[u8]>) {
+        self.messages.push_back(Message { number: self.next, id, to, bytes, data });
+        self.next += 1;
+        self.used += bytes;
+    }
+
+    /// The size of the buffer; `None` if it has no limit.
+    fn size(&self) -> Option<usize> {
+        match self.buffer {
+            None => Some(0),
+            Some((start, size)) => (start != MPI_BUFFER_AUTOMATIC.addr()).then_some(size),
+        }
+    }
+
+    fn has_room(&self, needs: usize) -> bool {
+        self.size().is_none_or(|size| self.used + needs <= size)
+    }
+
+    /// Whether a message that needs this much room waits for a look at the others: there is no room, or they
+    /// are twice as many as at the last look.
+    fn needs_look(&self, needs: usize) -> bool {
+        !self.has_room(needs) || self.messages.len() >= LOOK_MIN.max(2 * self.left)
+    }
+
+    /// Looks for messages that have left, so that one that needs this much room can be kept.
+    fn look(&mut self, needs: usize, mut has_left: impl FnMut(RequestId) -> bool) {
+        self.first_below(u64::MAX, &mut has_left);
+        if self.needs_look(needs) {
+            self.messages.retain(|message| !has_left(message.id));
+            self.used = self.messages.iter().map(|message| message.bytes).sum();
+            self.left = self.messages.len();
+        }
+    }
+
+    /// The oldest message whose number is below `end` and that has not left. Older ones are dropped.
+    fn first_below(&mut self, end: u64, mut has_left: impl FnMut(RequestId) -> bool) -> Option<&Message> {
+        while let Some(first) = self.messages.front()
+            && first.number < end
+            && has_left(first.id)
+        {
+            self.used -= first.bytes;
+            self.messages.pop_front();
+        }
+        self.messages.front().filter(|message| message.number < end)
+    }
 }
 
 impl Place {
@@ -105,41 +170,51 @@ impl Place {
         Ok(())
     }
 
-    /// Waits until all messages have left.
+    /// Waits until all messages that are there now have left.
     pub fn flush(&self, mpi: &Mpi) {
-        loop {
-            let Some(message) = self.lock().messages.pop() else { return };
-            mpi.core.wait_for_message(message.id);
+        let end = self.lock().next;
+        while let Some((first, to)) = self.first_below(mpi, end) {
+            let awaited = Awaited::Message { is_send: true, pe: Some(to) };
+            mpi.core.wait(awaited, || self.have_left(mpi, first + 1));
         }
+    }
+
+    /// Number and destination of the oldest message below `end` that has not left.
+    fn first_below(&self, mpi: &Mpi, end: u64) -> Option<(u64, Pe)> {
+        let mut attached = self.lock();
+        let first = attached.first_below(end, |id| mpi.core.take_if_done(id).is_some())?;
+        Some((first.number, first.to))
     }
 
     /// Lets the messages go on without the place, whose communicator is freed.
     pub fn release(&self, mpi: &Mpi) {
-        let messages = std::mem::take(&mut self.lock().messages);
+        let mut attached = self.lock();
+        let messages = std::mem::take(&mut attached.messages);
+        attached.used = 0;
+        drop(attached);
         for Message { id, data, .. } in messages {
             let message = request::Message { id, receive: None, unpack: None, kept: Some(data) };
             request::detach(mpi, Active::Message(message));
         }
     }
 
-    /// Whether all messages have left.
-    fn have_left(&self, mpi: &Mpi) -> bool {
-        if self.lock().messages.is_empty() {
+    /// Makes progress; whether all messages whose numbers are below `end` have left.
+    fn have_left(&self, mpi: &Mpi, end: u64) -> bool {
+        if self.first_below(mpi, end).is_none() {
             return true;
         }
         mpi.core.progress();
-        let mut attached = self.lock();
-        attached.messages.retain(|message| mpi.core.take_if_done(message.id).is_none());
-        attached.messages.is_empty()
+        self.first_below(mpi, end).is_none()
     }
 
-    /// Starts a wait for all messages.
+    /// Starts a wait for all messages that are there now.
     ///
     /// # Safety
     /// The place is null or valid for one value.
     pub unsafe fn start_flush(&self, on: On, request: *mut MPI_Request) -> Result {
         let place = output("request", request)?;
-        let flush = Active::Other(Box::new(Flush(self.share())));
+        let end = self.lock().next;
+        let flush = Active::Other(Box::new(Flush { place: self.share(), end }));
         // SAFETY: the program keeps the conditions that the standard has for this call.
         unsafe { place.write(request::started(flush, on)?) };
         Ok(())
@@ -152,12 +227,15 @@ pub fn flush_attached(mpi: &Mpi) {
     places.iter().filter_map(Weak::upgrade).for_each(|place| Place(place).flush(mpi));
 }
 
-/// The wait for the messages of a buffer.
-struct Flush(Place);
+/// The wait for the messages of a buffer whose numbers are below `end`.
+struct Flush {
+    place: Place,
+    end: u64,
+}
 
 impl Operation for Flush {
     fn poll(&mut self, mpi: &Mpi) -> Option<Outcome> {
-        self.0.have_left(mpi).then_some(Outcome::EMPTY)
+        self.place.have_left(mpi, self.end).then_some(Outcome::EMPTY)
     }
 }
 
@@ -171,25 +249,27 @@ unsafe fn send_buffered(mpi: &Mpi, comm: &Comm, send: Send) -> Result {
         given(send.buffer.cast::<u8>().wrapping_offset(offset), bytes)?;
     }
     let place = Place::of(comm);
-    place.have_left(mpi);
-    let mut attached = place.lock();
-    let used: usize = attached.messages.iter().map(|message| message.bytes).sum();
-    let (size, is_automatic) = match attached.buffer {
-        None => (0, false),
-        Some((start, size)) => (size, start == MPI_BUFFER_AUTOMATIC.addr()),
-    };
     let needs = bytes + MPI_BSEND_OVERHEAD as usize;
+    let mut attached = place.lock();
+    if attached.needs_look(needs) {
+        drop(attached);
+        mpi.core.progress();
+        attached = place.lock();
+        attached.look(needs, |id| mpi.core.take_if_done(id).is_some());
+    }
     ensure!(
-        is_automatic || used + needs <= size,
+        attached.has_room(needs),
         MPI_ERR_BUFFER,
-        "the message needs {needs} bytes of the attached buffer, of whose {size} bytes {used} are in use. \
-         Attach a larger one (MPI_Buffer_attach)"
+        "the message needs {needs} bytes of the attached buffer, of whose {} bytes {} are in use. \
+         Attach a larger one (MPI_Buffer_attach)",
+        attached.size().unwrap_or(0),
+        attached.used
     );
     // SAFETY: the caller promises the elements; the copy lives until the message has left.
     unsafe {
         let data = packed(send.buffer.cast(), send.count as usize, datatype);
         if let Some(id) = mpi.core.start_send(to, (data.as_ptr(), bytes), Mode::Standard)? {
-            attached.messages.push(Message { id, bytes: needs, data });
+            attached.keep(id, to.pe, needs, data);
         }
     }
     Ok(())
@@ -308,4 +388,58 @@ pub unsafe fn comm_flush_buffer(mpi: &Mpi, comm: MPI_Comm) -> Result {
 pub unsafe fn comm_iflush_buffer(mpi: &Mpi, comm: MPI_Comm, request: *mut MPI_Request) -> Result {
     // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe { mpi.comm(comm)?.attached.start_flush(On::Comm(comm), request) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A place with messages whose identifiers have the codes 0, 1 and so on, in a buffer of this size.
+    fn with_messages(count: u64, size: usize) -> Attached {
+        let mut attached = Attached { buffer: Some((64, size)), ..Attached::default() };
+        (0..count).for_each(|code| attached.keep(RequestId::from_code(code), 0, 10, Box::default()));
+        attached
+    }
+
+    #[test]
+    fn buffered_sends_seldom_look_at_messages_that_stay() {
+        let mut attached = with_messages(0, usize::MAX);
+        let mut looks = 0;
+        for code in 0..10_000 {
+            if attached.needs_look(10) {
+                attached.look(10, |_| {
+                    looks += 1;
+                    false
+                });
+            }
+            assert!(attached.has_room(10));
+            attached.keep(RequestId::from_code(code), 0, 10, Box::default());
+        }
+        assert!(looks < 30_000, "{looks} looks");
+        assert_eq!((attached.messages.len(), attached.used), (10_000, 100_000));
+    }
+
+    #[test]
+    fn messages_that_have_left_make_room_in_any_order() {
+        let mut attached = with_messages(4, 40);
+        assert!(attached.needs_look(1));
+        attached.look(1, |_| false);
+        assert!(!attached.has_room(1));
+        attached.look(10, |id| id.code() == 2);
+        assert!(attached.has_room(10) && !attached.has_room(11));
+        attached.look(20, |id| id.code() == 0);
+        assert!(attached.has_room(20) && !attached.has_room(21));
+        let left: Vec<u64> = attached.messages.iter().map(|message| message.id.code()).collect();
+        assert_eq!(left, [1, 3]);
+    }
+
+    #[test]
+    fn a_flush_ends_without_the_messages_after_it() {
+        let mut attached = with_messages(2, 100);
+        let end = attached.next;
+        attached.keep(RequestId::from_code(7), 0, 10, Box::default());
+        assert_eq!(attached.first_below(end, |id| id.code() == 0).map(|message| message.number), Some(1));
+        assert!(attached.first_below(end, |_| true).is_none());
+        assert_eq!((attached.messages.len(), attached.used), (1, 10));
+    }
 }
