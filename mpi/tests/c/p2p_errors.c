@@ -56,6 +56,21 @@ int main(int argc, char **argv) {
           statuses[0].MPI_ERROR, statuses[1].MPI_ERROR);
     /* Buffered sends without a buffer, or with one that is too small. */
     expect(MPI_Bsend(data, 4, MPI_INT, next, 3, MPI_COMM_WORLD), MPI_ERR_BUFFER, "buffer");
+    /* A receive that fails leaves a message that a probe has taken. */
+    MPI_Message message;
+    int got[4] = {0};
+    MPI_Issend(data, 4, MPI_INT, next, 4, MPI_COMM_WORLD, &request);
+    MPI_Mprobe(before, 4, MPI_COMM_WORLD, &message, &status);
+    expect(MPI_Mrecv(NULL, 4, MPI_INT, &message, &status), MPI_ERR_BUFFER, "null");
+    expect(MPI_Mrecv(got, -1, MPI_INT, &message, &status), MPI_ERR_COUNT, "-1");
+    expect(MPI_Mrecv(got, 4, MPI_DATATYPE_NULL, &message, &status), MPI_ERR_TYPE, "MPI_DATATYPE_NULL");
+    expect(MPI_Imrecv(NULL, 4, MPI_INT, &message, &both[0]), MPI_ERR_BUFFER, "null");
+    expect(MPI_Imrecv(got, 4, MPI_INT, &message, NULL), MPI_ERR_ARG, "null");
+    CHECK(message != MPI_MESSAGE_NULL, "the message is gone");
+    CHECK(MPI_Mrecv(got, 4, MPI_INT, &message, &status) == MPI_SUCCESS, "the message cannot be received");
+    CHECK(message == MPI_MESSAGE_NULL && got[3] == 4, "the message has %d", got[3]);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    expect(MPI_Mrecv(got, 4, MPI_INT, &message, &status), MPI_ERR_REQUEST, "null");
     /* Cancelled receives. */
     MPI_Irecv(data, 4, MPI_INT, MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &request);
     MPI_Cancel(&request);

@@ -129,7 +129,8 @@ pub unsafe fn improbe(
     Ok(())
 }
 
-/// Starts the receive of a message that was taken, and where errors of it go; its handle becomes null.
+/// Starts the receive of a message that was taken, and where errors of it go; its handle becomes null. If an
+/// argument is wrong, the message can still be received.
 unsafe fn start_matched(
     mpi: &Mpi,
     (buffer, count, datatype): (*mut c_void, i64, MPI_Datatype),
@@ -144,16 +145,17 @@ unsafe fn start_matched(
         let outcome = Outcome { status: NO_PROCESS, error: MPI_SUCCESS };
         return Ok((Active::Done(outcome), On::Comm(MPI_COMM_SELF)));
     }
-    super::buffer::bytes_of(count, mpi.datatype(datatype)?)?;
+    let receive =
+        Receive { buffer, count, datatype, source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, comm: MPI_COMM_NULL };
+    receive.check(mpi)?;
     let no_message = || Error::new(MPI_ERR_REQUEST, "the message is null, or was received before");
     let message = MESSAGES.remove(handle.0).ok_or_else(no_message)?;
     let matched = message.matched.lock().unwrap_or_else(PoisonError::into_inner).take();
     let matched = matched.ok_or_else(no_message)?;
     let comm = message.handle;
-    let receive = Receive { buffer, count, datatype, source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, comm };
     // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe {
-        let active = receive.start_matched(mpi, message.comm.clone(), matched)?;
+        let active = Receive { comm, ..receive }.start_matched(mpi, message.comm.clone(), matched)?;
         place.write(MPI_MESSAGE_NULL);
         Ok((active, On::Comm(comm)))
     }

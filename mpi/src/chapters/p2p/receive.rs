@@ -171,6 +171,16 @@ impl Receive {
         })
     }
 
+    /// Refuses arguments of a receive of a message that a probe has taken.
+    pub fn check(&self, mpi: &Mpi) -> Result {
+        let layout = mpi.datatype(self.datatype)?;
+        let room = bytes_of(self.count, layout)?;
+        match layout.run(self.count as usize) {
+            Some(offset) => given(self.buffer.cast::<u8>().wrapping_offset(offset), room),
+            None => Ok(()),
+        }
+    }
+
     /// Starts the receive of a message that a probe has taken.
     ///
     /// # Safety
