@@ -15,7 +15,8 @@ use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const CHUNK: usize = 1024;
-const CHUNKS: usize = 512;
+/// With one more, the last handle would be 2^31, which is no `int`.
+const CHUNKS: usize = 511;
 /// Handles below are those of the standard's constants.
 const FIRST_SHIFT: u32 = 12;
 const GENERATION_SHIFT: u32 = 4;
@@ -269,6 +270,17 @@ mod tests {
         let again = table.insert(Arc::new(8000)).unwrap();
         assert_ne!(again, handles[7], "the position is the same, the generation is not");
         assert_eq!((table.get(handles[7]), table.get(again), table.len()), (None, Some(&8000), 3000));
+    }
+
+    #[test]
+    fn the_last_handle_is_an_int() {
+        let table: Table<()> = Table::new(Kind::Session);
+        let object = Arc::new(());
+        let handles: Vec<_> = std::iter::from_fn(|| table.insert(Arc::clone(&object))).collect();
+        assert_eq!((handles.len(), table.len()), (CHUNKS * CHUNK, CHUNKS * CHUNK));
+        let last = *handles.last().unwrap();
+        assert!(last | (GENERATION_MASK as usize) << GENERATION_SHIFT <= i32::MAX as usize, "{last:#x}");
+        assert_eq!(table.remove(last), Some(object));
     }
 
     #[test]
