@@ -56,6 +56,11 @@
 static void integers(void) {
     INTEGER(signed char, MPI_SIGNED_CHAR);
     INTEGER(unsigned char, MPI_UNSIGNED_CHAR);
+    INTEGER(signed char, MPI_CHAR);
+    INTEGER(signed char, MPI_CHARACTER);
+    CASE(signed char, MPI_CHAR, MPI_MIN, -5, 3, -5);
+    CASE(signed char, MPI_CHAR, MPI_MAX, -5, 3, 3);
+    CASE(signed char, MPI_CHAR, MPI_LAND, 6, 9, 1);
     INTEGER(short, MPI_SHORT);
     INTEGER(unsigned short, MPI_UNSIGNED_SHORT);
     INTEGER(int, MPI_INT);
@@ -171,8 +176,8 @@ static void functions(void) {
     ASSERT(code == MPI_ERR_OP, "the free of MPI_SUM returns %d", code);
     code = MPI_Reduce_local(x, x, 2, MPI_INT, MPI_SUM);
     ASSERT(code == MPI_ERR_BUFFER, "one buffer twice returns %d", code);
-    code = MPI_Reduce_local(x, y, 1, MPI_CHAR, MPI_SUM);
-    ASSERT(code == MPI_ERR_OP, "a sum of characters returns %d", code);
+    code = MPI_Reduce_local(x, y, 1, MPI_BYTE, MPI_SUM);
+    ASSERT(code == MPI_ERR_OP, "a sum of bytes returns %d", code);
     code = MPI_Op_create(NULL, 1, &op);
     ASSERT(code == MPI_ERR_ARG, "no function returns %d", code);
     code = MPI_Op_commutative(MPI_OP_NULL, &commutes);

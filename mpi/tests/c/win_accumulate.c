@@ -99,6 +99,7 @@ static void operations(enum kind kind) {
     int to = (me + 1) % n;
     INTEGERS(int8_t, MPI_INT8_T);
     INTEGERS(uint8_t, MPI_UINT8_T);
+    INTEGERS(signed char, MPI_CHAR);
     INTEGERS(short, MPI_SHORT);
     INTEGERS(unsigned short, MPI_UNSIGNED_SHORT);
     INTEGERS(int, MPI_INT);

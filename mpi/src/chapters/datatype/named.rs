@@ -25,7 +25,9 @@ pub enum Basic {
     Complex64,
     Complex128,
     ComplexLongDouble,
-    /// Bytes without meaning, and characters.
+    /// A character of one byte, which operations take for a signed integer.
+    Char,
+    /// Bytes without meaning, and wide characters.
     Bytes(u8),
     FloatInt,
     DoubleInt,
@@ -78,7 +80,8 @@ named! {
     Logical(4) => MPI_LOGICAL MPI_LOGICAL4;
     Logical(8) => MPI_LOGICAL8;
     Logical(16) => MPI_LOGICAL16;
-    Bytes(1) => MPI_CHAR MPI_CHARACTER MPI_PACKED MPI_BYTE;
+    Char => MPI_CHAR MPI_CHARACTER;
+    Bytes(1) => MPI_PACKED MPI_BYTE;
     Bytes(4) => MPI_WCHAR;
     Float16 => MPI_REAL2;
     Float32 => MPI_FLOAT MPI_REAL MPI_REAL4;
@@ -179,6 +182,7 @@ impl Named {
             Basic::Unsigned(bytes) | Basic::Logical(bytes) | Basic::Bytes(bytes) => {
                 (Part::plain(bytes.into()), None)
             }
+            Basic::Char => (Part::plain(1), None),
             Basic::Float16 => (Part::plain(2), None),
             Basic::Float32 => (Part::plain(4), None),
             Basic::Float64 => (Part::plain(8), None),

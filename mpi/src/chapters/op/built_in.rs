@@ -1,7 +1,8 @@
 //! The predefined operations: the combiner of each on elements of each elementary type.
 //!
-//! Invariant: an operation is defined for the types that the standard lists (section 6.9.2). Elements lie in
-//! one piece, packed: those of a pair have no gap between value and index.
+//! Invariant: an operation is defined for the types that the standard lists (section 6.9.2), and for
+//! characters as if they were signed integers. Elements lie in one piece, packed: those of a pair have no gap
+//! between value and index.
 
 use super::soft::{Complex, Half, LongDouble, Quad, Soft};
 use crate::abi::*;
@@ -70,7 +71,7 @@ fn of_numbers(op: MPI_Op, known: ReduceOp, basic: Basic) -> Option<Combiner> {
         Combiner::of::<T>(op)
     }
     match basic {
-        Basic::Signed(1) => of::<i8>(known),
+        Basic::Signed(1) | Basic::Char => of::<i8>(known),
         Basic::Signed(2) => of::<i16>(known),
         Basic::Signed(4) => of::<i32>(known),
         Basic::Signed(8) => of::<i64>(known),
@@ -131,6 +132,7 @@ fn logical(op: MPI_Op, basic: Basic) -> Option<Combiner> {
     let (bytes, of_fortran) = match basic {
         Basic::Logical(bytes) => (bytes, fortran_booleans(bytes.into())),
         Basic::Signed(bytes) | Basic::Unsigned(bytes) => (bytes, None),
+        Basic::Char => (1, None),
         _ => return None,
     };
     let values = of_fortran.unwrap_or([0, 1]);

@@ -40,7 +40,7 @@ fn kind_of(basic: Basic) -> Option<AtomicKind> {
         Basic::Signed(2) => AtomicKind::I16,
         Basic::Signed(4) => AtomicKind::I32,
         Basic::Signed(8) => AtomicKind::I64,
-        Basic::Bytes(1) => AtomicKind::I8,
+        Basic::Char | Basic::Bytes(1) => AtomicKind::I8,
         Basic::Unsigned(1) => AtomicKind::U8,
         Basic::Unsigned(2) | Basic::Bytes(2) => AtomicKind::U16,
         Basic::Unsigned(4) | Basic::Bytes(4) => AtomicKind::U32,
@@ -55,7 +55,7 @@ fn kind_of(basic: Basic) -> Option<AtomicKind> {
 fn atomic_of(op: MPI_Op, basic: Basic) -> Option<AtomicOp> {
     let is_bits = matches!(basic, Basic::Bytes(_));
     let is_float = matches!(basic, Basic::Float32 | Basic::Float64);
-    // The C type `char` counts as an integer here, as in other libraries, beyond the standard.
+    // Characters and bytes count as integers here, as in other libraries, beyond the standard.
     let is_number = !is_bits || basic == Basic::Bytes(1);
     let is_integer = is_number && !is_float;
     let (atomic, is_defined) = match op {
@@ -94,6 +94,7 @@ pub fn named(basic: Basic) -> Option<MPI_Datatype> {
         Logical(4) => MPI_LOGICAL4,
         Logical(8) => MPI_LOGICAL8,
         Logical(16) => MPI_LOGICAL16,
+        Char => MPI_CHAR,
         Bytes(1) => MPI_BYTE,
         Bytes(4) => MPI_WCHAR,
         Float16 => MPI_REAL2,
@@ -147,7 +148,7 @@ impl Update {
         let basic = datatype::find(datatype)?.basic();
         let is_defined = matches!(
             basic,
-            Some(Basic::Signed(_) | Basic::Unsigned(_) | Basic::Logical(_) | Basic::Bytes(1))
+            Some(Basic::Signed(_) | Basic::Unsigned(_) | Basic::Logical(_) | Basic::Char | Basic::Bytes(1))
         ) && datatype != MPI_PACKED;
         ensure!(
             is_defined,
