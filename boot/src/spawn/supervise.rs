@@ -1,8 +1,9 @@
 //! Supervision: the loop that serves PMI, forwards output, notices the end of processes and ends the job.
 //! Numbers in this file are those of processes; messages for the user name their PEs.
 //!
-//! Invariant: only the first failure is reported, because later ones are its consequences. The job ends in
-//! three steps, each with a limit: SIGTERM, then SIGKILL, then the launcher gives up.
+//! Invariant: only the first failure that ends the job is reported, because later ones are its consequences.
+//! A status other than 0 of a process that has left the job is recorded, and does not end the job. The job
+//! ends in three steps, each with a limit: SIGTERM, then SIGKILL, then the launcher gives up.
 //!
 //! ```text
 //! running --first failure, abort, signal, time-out--> asked (SIGTERM) --grace or second signal--> killed
@@ -489,7 +490,19 @@ impl<'a> Supervisor<'a> {
             End::Exit(_) => return,
         };
         let note = self.children[process].note.take();
-        self.fail_process(process, cause, note);
+        match cause {
+            Cause::ExitAfterLeaving(_) => self.record(process, cause, note),
+            _ => self.fail_process(process, cause, note),
+        }
+    }
+
+    /// Records a failure that concerns no other process: those may still work, and end by themselves.
+    fn record(&mut self, process: usize, cause: Cause, note: Option<String>) {
+        if self.ending == Ending::No && self.failures.is_empty() {
+            let failure = self.failure(&self.pes(process), process, cause, note);
+            self.status = failure.status();
+            self.failures.push(failure);
+        }
     }
 
     fn fail_process(&mut self, process: usize, cause: Cause, note: Option<String>) {
@@ -512,10 +525,12 @@ impl<'a> Supervisor<'a> {
         self.children[process].host().map(|host| &*self.hosts[host].name)
     }
 
-    /// Records the first failure, and ends the job.
+    /// Records the first failure that ends the job, and ends it. The status is that of the first failure.
     fn fail(&mut self, failure: Failure) {
         if self.ending == Ending::No {
-            self.status = failure.status();
+            if self.status == 0 {
+                self.status = failure.status();
+            }
             self.failures.push(failure);
             self.end();
         }

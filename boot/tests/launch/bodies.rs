@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pelago_boot::{BootError, Job, JobSpec, Launcher, Settings, launch};
 use rustix::event::{Timespec, poll};
-use rustix::process::{Pid, Signal, getpid, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
 
 /// The variables that tell a body which is itself a launcher what to launch.
 pub const LAUNCH_N: &str = "LAUNCH_N";
@@ -76,10 +76,11 @@ fn in_job(body: &str, job: Job) {
             let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
             rustix::io::write(fd, b"nonsense\n").unwrap();
         }
-        "finalize-then-fail" if one => {
+        "finalize-then-fail" | "finalize-then-stay" if one => {
             job.finalize().unwrap();
             exit(4);
         }
+        "finalize-then-fail" => work_on(job),
         "watch" => {
             say("watching");
             for _ in 0..60_000 {
@@ -92,6 +93,22 @@ fn in_job(body: &str, job: Job) {
         _ => {}
     }
     block()
+}
+
+/// Works on until the launcher has noticed the end of PE 1, and answers after that.
+fn work_on(job: Job) -> ! {
+    let pid = || String::from_utf8(job.get(1, "pid-1").unwrap().unwrap()).unwrap();
+    let one = Pid::from_raw(pid().parse().unwrap()).unwrap();
+    for _ in 0..60_000 {
+        if test_kill_process(one).is_err() {
+            say(&format!("PE {} still works: {}", job.rank(), pid().parse::<u32>().is_ok()));
+            let status = if job.rank() == 0 { 0 } else { 5 };
+            job.finalize().unwrap();
+            exit(status);
+        }
+        rest(Duration::from_millis(1));
+    }
+    exit(99)
 }
 
 /// All exchanges between PEs through the launcher.

@@ -115,8 +115,25 @@ fn a_signal_ends_the_job() {
 #[test]
 fn a_pe_that_leaves_the_others_behind_ends_the_job() {
     fails(&pes(3, "leave"), 1, Some(1), Cause::NotFinalized, "PE 1 exited with status 0 before it had left");
+}
+
+/// They may have work to do that needs no other PE.
+#[test]
+fn a_failure_after_the_job_leaves_the_others_to_end_by_themselves() {
     let text = "PE 1 exited with status 4 after it had left the job";
-    fails(&pes(2, "finalize-then-fail"), 4, Some(1), Cause::ExitAfterLeaving(4), text);
+    let report = fails(&pes(3, "finalize-then-fail"), 4, Some(1), Cause::ExitAfterLeaving(4), text);
+    for pe in [0, 2] {
+        assert!(report.output[pe].stdout.contains(&format!("PE {pe} still works: true\n")), "{report:#?}");
+    }
+}
+
+/// The status stays that of the first failure; what ends the job is reported, too.
+#[test]
+fn a_job_whose_first_failure_did_not_end_it() {
+    let spec = JobSpec { timeout: Some(Duration::from_secs(1)), ..pes(2, "finalize-then-stay") };
+    let report = run(&spec);
+    let causes: Vec<_> = report.failures.iter().map(|failure| &failure.cause).collect();
+    assert_eq!((report.status, &causes[..]), (4, &[&Cause::ExitAfterLeaving(4), &Cause::Timeout][..]));
 }
 
 #[test]
