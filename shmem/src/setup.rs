@@ -240,6 +240,12 @@ pub(crate) unsafe fn global_exit(call: Call, status: c_int) {
     if library::get().is_none() {
         fail(call, "called before shmem_init, or after the last shmem_finalize");
     }
+    // If another PE has ended the job before, the launcher ends this PE: its exit handlers run to their end
+    // and its output is written all the same, within the time that the launcher gives.
+    if library::of(call).world.n_pes() > 1 {
+        // SAFETY: to ignore a signal installs no handler.
+        unsafe { libc::signal(libc::SIGTERM, libc::SIG_IGN) };
+    }
     SETUP.global_exit.store(status.into(), Ordering::Relaxed);
     // SAFETY: it has no precondition; the program has requested its end.
     unsafe { libc::exit(status) }

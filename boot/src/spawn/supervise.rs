@@ -8,6 +8,7 @@
 //! ```text
 //! running --first failure, abort, signal, time-out--> asked (SIGTERM) --grace or second signal--> killed
 //! (SIGKILL)
+//! running --abort without a message--> due --notice--> asked
 //! ```
 
 mod hosts;
@@ -38,6 +39,9 @@ use crate::locality::cpus;
 use crate::pmi::server::{Event, Server, Stage};
 use crate::writer::Outlet;
 
+/// How long processes have before SIGTERM when a PE has ended the job without a message: perhaps all PEs are
+/// about to do so, and have output to write first.
+const NOTICE: Duration = Duration::from_millis(100);
 /// How long a process has to end by itself after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
 /// The same for a process that runs under a tool, which may have much to write.
@@ -50,6 +54,8 @@ const KILL_LIMIT: Duration = Duration::from_secs(10);
 enum Ending {
     /// The job runs.
     No,
+    /// A PE has ended the job; SIGTERM follows at this time.
+    Due(Instant),
     /// SIGTERM was sent; SIGKILL follows at this time.
     Asked(Instant),
     /// SIGKILL was sent; the launcher gives up at this time.
@@ -331,6 +337,7 @@ impl<'a> Supervisor<'a> {
         self.is_hurried = self.ending != Ending::No;
         match self.ending {
             Ending::No => self.fail(Failure::interrupted(signal)),
+            Ending::Due(_) => self.end(),
             Ending::Asked(_) => self.kill(),
             Ending::Killed(_) => {}
         }
@@ -427,12 +434,7 @@ impl<'a> Supervisor<'a> {
             Event::Hears => self.children[process].hears = true,
             Event::Waits(waits) => self.record_waits(process, waits),
             Event::Note(text) => self.children[process].note = Some(text),
-            Event::Abort { status: 0, .. } => self.end(),
-            Event::Abort { status, pe, message } => {
-                let pes = self.pes(process);
-                let asks = pe.and_then(|pe| pes.one(pe)).unwrap_or(pes);
-                self.fail_pes(&asks, process, Cause::Abort(status), message);
-            }
+            Event::Abort { status, pe, message } => self.abort(process, status, pe, message),
             Event::Broken => self.fail_process(process, Cause::Protocol, None),
         }
         for (to, answer) in answers {
@@ -440,6 +442,26 @@ impl<'a> Supervisor<'a> {
             if self.children[to].send(&answer.line()) == Sent::Full {
                 self.fail_process(to, Cause::Protocol, None);
             }
+        }
+    }
+
+    /// Ends the job, as a PE of this process has asked: soon, if it has no message.
+    fn abort(&mut self, process: usize, status: i32, pe: Option<usize>, message: Option<String>) {
+        if self.ending != Ending::No {
+            return;
+        }
+        let is_quiet = message.is_none();
+        if status != 0 {
+            let pes = self.pes(process);
+            let asks = pe.and_then(|pe| pes.one(pe)).unwrap_or(pes);
+            let failure = self.failure(&asks, process, Cause::Abort(status), message);
+            self.note(failure);
+        }
+        if is_quiet {
+            self.ending = Ending::Due(Instant::now() + NOTICE);
+            self.give_up_calls();
+        } else {
+            self.end();
         }
     }
 
@@ -500,18 +522,12 @@ impl<'a> Supervisor<'a> {
     fn record(&mut self, process: usize, cause: Cause, note: Option<String>) {
         if self.ending == Ending::No && self.failures.is_empty() {
             let failure = self.failure(&self.pes(process), process, cause, note);
-            self.status = failure.status();
-            self.failures.push(failure);
+            self.note(failure);
         }
     }
 
     fn fail_process(&mut self, process: usize, cause: Cause, note: Option<String>) {
-        self.fail_pes(&self.pes(process), process, cause, note);
-    }
-
-    /// Records a failure of some of the PEs of a process.
-    fn fail_pes(&mut self, pes: &Pes, process: usize, cause: Cause, note: Option<String>) {
-        let failure = self.failure(pes, process, cause, note);
+        let failure = self.failure(&self.pes(process), process, cause, note);
         self.fail(failure);
     }
 
@@ -525,19 +541,24 @@ impl<'a> Supervisor<'a> {
         self.children[process].host().map(|host| &*self.hosts[host].name)
     }
 
-    /// Records the first failure that ends the job, and ends it. The status is that of the first failure.
+    /// Records the first failure that ends the job, and ends it.
     fn fail(&mut self, failure: Failure) {
         if self.ending == Ending::No {
-            if self.status == 0 {
-                self.status = failure.status();
-            }
-            self.failures.push(failure);
+            self.note(failure);
             self.end();
         }
     }
 
+    /// Records a failure. The status is that of the first one.
+    fn note(&mut self, failure: Failure) {
+        if self.status == 0 {
+            self.status = failure.status();
+        }
+        self.failures.push(failure);
+    }
+
     fn end(&mut self) {
-        if self.ending == Ending::No {
+        if matches!(self.ending, Ending::No | Ending::Due(_)) {
             let grace = if self.spec.tool.is_some() { GRACE_OF_TOOLS } else { GRACE };
             self.ending = Ending::Asked(Instant::now() + grace);
             self.give_up_calls();
@@ -558,7 +579,7 @@ impl<'a> Supervisor<'a> {
     fn deadline(&self) -> Option<Instant> {
         let inquiry = self.inquiry.as_ref().map(Inquiry::deadline);
         match self.ending {
-            Ending::Asked(at) | Ending::Killed(at) => {
+            Ending::Due(at) | Ending::Asked(at) | Ending::Killed(at) => {
                 [Some(at), self.hosts_at(), inquiry].into_iter().flatten().min()
             }
             Ending::No => {
@@ -601,6 +622,7 @@ impl<'a> Supervisor<'a> {
             Ending::No if due(self.timeout_at()) => {
                 self.fail(Failure::timeout(self.spec.timeout.unwrap_or_default()));
             }
+            Ending::Due(at) if at <= now => self.end(),
             Ending::Asked(at) if at <= now => self.kill(),
             Ending::Killed(at) if at <= now => {
                 for process in 0..self.children.len() {

@@ -81,6 +81,8 @@ fn in_job(body: &str, job: Job) {
             exit(4);
         }
         "finalize-then-fail" => work_on(job),
+        "abort-quietly" if one => job.abort(job.first_pe(), 6, ""),
+        "abort-quietly" => work_on(job),
         "watch" => {
             say("watching");
             for _ in 0..60_000 {

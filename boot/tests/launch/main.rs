@@ -156,6 +156,18 @@ fn a_pe_can_end_the_job() {
     assert_eq!((report.status, &report.failures[..]), (0, &[][..]), "{report:#?}");
 }
 
+/// An abort without a message is one of many, perhaps: all PEs have a moment to write their output. On a busy
+/// machine the moment may be too short.
+#[test]
+fn a_pe_that_ends_the_job_without_a_message_leaves_the_others_a_moment() {
+    let is_seen = |_| {
+        let text = "PE 1 aborted the job with status 6";
+        let report = fails(&pes(2, "abort-quietly"), 6, Some(1), Cause::Abort(6), text);
+        report.output[0].stdout.contains("PE 0 still works: true\n")
+    };
+    assert!((0..10).any(is_seen));
+}
+
 /// Two PEs per process, and twice as many PEs.
 fn twice(spec: JobSpec) -> JobSpec {
     let mut env = spec.env;

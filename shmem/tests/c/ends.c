@@ -4,6 +4,7 @@
 #endif
 #include <pthread.h>
 #include <shmem.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,33 @@ static void use_and_finalise(void)
     shmem_finalize();
 }
 
+static pid_t first;
+
+/* Waits until the launcher knows that PE 0 has ended the job. */
+static void outlive_first(void)
+{
+    while (first != getpid() && kill(first, 0) == 0) {
+        usleep(1000);
+    }
+    if (first != getpid()) {
+        puts("saved");
+    }
+}
+
+/* All PEs end the job, and have output that is not written yet. */
+static void all_end_the_job(void)
+{
+    static pid_t mine;
+    shmem_init();
+    mine = getpid();
+    shmem_barrier_all();
+    shmem_getmem(&first, &mine, sizeof first, 0);
+    printf("PE %d\n", shmem_my_pe());
+    atexit(outlive_first);
+    shmem_barrier_all();
+    shmem_global_exit(6);
+}
+
 static void say_saved(void)
 {
     puts("saved");
@@ -85,6 +113,9 @@ int main(int count, char **arguments)
         shmem_init();
         shmem_long_p(&flag, 9, (shmem_my_pe() + 1) % shmem_n_pes());
         return 0;
+    }
+    if (strcmp(how, "global-all") == 0) {
+        all_end_the_job();
     }
     shmem_init_thread(SHMEM_THREAD_MULTIPLE, &provided);
     if (strcmp(how, "return") == 0 || strcmp(how, "atexit") == 0) {

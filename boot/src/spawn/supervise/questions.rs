@@ -133,7 +133,7 @@ impl Supervisor<'_> {
         match self.ending {
             Ending::No if self.joined_count < self.children.len() => JobState::Forming,
             Ending::No => JobState::Running,
-            Ending::Asked(_) | Ending::Killed(_) => JobState::Ending,
+            Ending::Due(_) | Ending::Asked(_) | Ending::Killed(_) => JobState::Ending,
         }
     }
 }

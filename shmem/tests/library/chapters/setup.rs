@@ -1,6 +1,6 @@
 //! Ways in which a program may initialise, finalise and end.
 
-use crate::common::{c_file, c_program, run, run_with};
+use crate::common::{ROUTES, c_file, c_program, run, run_with};
 
 /// Runs `ends.c`; it must end well and say nothing, apart from error messages of the library.
 #[track_caller]
@@ -27,6 +27,20 @@ fn exit_handlers_run_before_a_global_exit_ends_the_job() {
     for flags in [&["-lpthread"][..], &["-lpthread", "--static"]] {
         let ended = run_with(&c_file("ends", flags), &["global-handler"], 3, &[]);
         assert_eq!((ended.status, ended.stdout.as_str()), (5, "saved\n"), "{ended:?}");
+    }
+}
+
+#[test]
+fn all_pes_that_end_the_job_write_their_output() {
+    for variables in ROUTES {
+        let ended = run_with(&c_file("ends", &["-lpthread"]), &["global-all"], 3, variables);
+        let mut lines: Vec<_> = ended.stdout.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(
+            (ended.status, &lines[..]),
+            (6, &["PE 0", "PE 1", "PE 2", "saved", "saved"][..]),
+            "{ended:?}"
+        );
     }
 }
 
