@@ -74,7 +74,8 @@ pub(crate) unsafe fn free(call: Call, ptr: *mut c_void) {
 }
 
 /// `shmem_realloc`: for null it allocates, for size 0 it frees. If there is not enough memory, the result is
-/// null on all PEs, and the block does not change.
+/// null on all PEs, and the block does not change. It is also null, with a message, where no block begins;
+/// with `PELAGO_CHECK` that ends the job.
 pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut c_void {
     let library = library::of(call);
     if ptr.is_null() {
@@ -85,7 +86,11 @@ pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut
         unsafe { free(call, ptr) };
         return null_mut();
     }
-    let offset = library.block(call, ptr);
+    let offset = match library.find_block(ptr) {
+        Ok(offset) => offset,
+        Err(NO_BLOCK) if library.checks.is_none() => return refuse_to_resize(library, call, ptr, size),
+        Err(what) => fail(call, format_args!("ptr is {ptr:p}, {what}")),
+    };
     let _mark = library.enter_barrier(call);
     let plan = library.blocks().plan_resize(offset, size);
     let agree = |can| binding::agree_on_resize(library.world, offset, size, can);
@@ -108,6 +113,20 @@ pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut
     library.world.barrier();
     moved
 }
+
+/// A call of `realloc` for an address at which no block begins: null on all PEs, which must all make this
+/// mistake.
+fn refuse_to_resize(library: &Library, call: Call, ptr: *mut c_void, size: size_t) -> *mut c_void {
+    say(&format!("PE {}: {call}: ptr is {ptr:p}, {NO_BLOCK}. The result is null", library.me()));
+    let _mark = library.enter_barrier(call);
+    // The offset of no block, as the address may differ from PE to PE.
+    binding::agree_on_resize(library.world, usize::MAX, size, false).or_fail(call);
+    null_mut()
+}
+
+const NO_BLOCK: &str = "where no block of the symmetric heap begins: it was freed, or not allocated by \
+                        shmem_malloc and its like";
+const IN_A_SPACE: &str = "which lies in a space: blocks of a space are given back by shmemx_space_free";
 
 impl Library {
     /// Allocates on all PEs; null if there is not enough memory or if `bytes` is 0.
@@ -155,20 +174,17 @@ impl Library {
 
     /// The offset of a block, from its address in a call.
     fn block(&self, call: Call, ptr: *mut c_void) -> usize {
+        self.find_block(ptr).unwrap_or_else(|what| fail(call, format_args!("ptr is {ptr:p}, {what}")))
+    }
+
+    /// The same, or the mistake.
+    fn find_block(&self, ptr: *mut c_void) -> Result<usize, &'static str> {
         let offset = self.offset(ptr);
         let blocks = self.blocks();
         if blocks.is_common(offset) {
-            return offset;
+            return Ok(offset);
         }
         let is_in_space = blocks.own.block_around(offset).is_some_and(|start| !blocks.is_common(start));
-        drop(blocks);
-        let what = match is_in_space {
-            true => "which lies in a space: blocks of a space are given back by shmemx_space_free",
-            false => {
-                "where no block of the symmetric heap begins: it was freed, or not allocated by \
-                 shmem_malloc and its like"
-            }
-        };
-        fail(call, format_args!("ptr is {ptr:p}, {what}"))
+        Err(if is_in_space { IN_A_SPACE } else { NO_BLOCK })
     }
 }

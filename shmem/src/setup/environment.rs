@@ -81,7 +81,7 @@ fn end_of_number(text: &str) -> usize {
 }
 
 /// Parses a size: a number, possibly with a fraction or an exponent, and a letter for its unit; "characters
-/// after the first suffix are ignored", and fractions of a byte are rounded up.
+/// after the first suffix are ignored", and fractions of a byte are rounded up. "The value must be non-negative".
 fn size_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let (number, suffix) = text.split_at(end_of_number(text));
@@ -94,10 +94,10 @@ fn size_bytes(text: &str) -> Option<u64> {
         Some(_) => return None,
     };
     if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_shl(shift).filter(|bytes| bytes >> shift == whole && whole > 0);
+        return whole.checked_shl(shift).filter(|bytes| bytes >> shift == whole);
     }
     let bytes =
         (number.parse::<f64>().ok()? * f64::from(1u32 << (shift / 2)) * f64::from(1u32 << (shift / 2)))
             .ceil();
-    (bytes.is_finite() && bytes >= 1.0 && bytes < 2f64.powi(63)).then_some(bytes as u64)
+    (bytes.is_finite() && bytes >= 0.0 && bytes < 2f64.powi(63)).then_some(bytes as u64)
 }

@@ -282,10 +282,12 @@ static void old_names(void) {
 /* The heap has as many bytes as were asked for, and not many more. */
 static int has_size(size_t bytes) {
     char *block = shmem_malloc(bytes);
-    CHECK(block != NULL);
-    shmem_char_p(block + bytes - 1, (char) me, right);
-    shmem_barrier_all();
-    CHECK(block[bytes - 1] == left);
+    CHECK((block != NULL) == (bytes > 0));
+    if (bytes > 0) {
+        shmem_char_p(block + bytes - 1, (char) me, right);
+        shmem_barrier_all();
+        CHECK(block[bytes - 1] == left);
+    }
     shmem_free(block);
     CHECK(shmem_malloc(bytes + (32 << 20)) == NULL);
     shmem_finalize();
@@ -302,15 +304,18 @@ static int is_refused(void) {
 
 static int mistake(const char *which) {
     static char of_statics[100];
-    char *block = shmem_malloc(100), *other = shmem_malloc(100), *local = malloc(100);
+    char *block = shmem_malloc(100), *other = shmem_malloc(100), *local = malloc(100), *refused = NULL;
     const size_t differing = me == 0 ? 1000 : 2000;
     if (!strcmp(which, "free twice")) shmem_free(block), shmem_free(block);
     if (!strcmp(which, "free inside")) shmem_free(block + 64);
     if (!strcmp(which, "free local")) shmem_free(local);
     if (!strcmp(which, "free statics")) shmem_free(of_statics);
     if (!strcmp(which, "free beyond")) shmem_free(block + ((size_t) 1 << 40));
-    if (!strcmp(which, "realloc freed")) shmem_free(block), shmem_realloc(block, 10);
-    if (!strcmp(which, "realloc inside")) shmem_realloc(block + 8, 10);
+    if (!strcmp(which, "realloc freed")) shmem_free(block), refused = shmem_realloc(block, 10);
+    if (!strcmp(which, "realloc inside")) refused = shmem_realloc(block + 8, 10);
+    if (!strcmp(which, "realloc local")) refused = shmem_realloc(local, 10);
+    if (!strcmp(which, "realloc local on one")) refused = shmem_realloc(me == 0 ? block : local, 10);
+    CHECK(refused == NULL);
     if (!strcmp(which, "realloc local to nothing")) shmem_realloc(local, 0);
     if (!strcmp(which, "malloc differs")) shmem_malloc(differing);
     if (!strcmp(which, "calloc differs")) shmem_calloc(differing, 8);
