@@ -28,12 +28,13 @@ int main(int argc, char **argv)
     MPI_Win win;
     long *next;
     MPI_Win_allocate(sizeof *next, sizeof *next, MPI_INFO_NULL, MPI_COMM_WORLD, &next, &win);
+    MPI_Win_lock_all(0, win);
     *next = 0;
+    MPI_Win_sync(win);
     MPI_Barrier(MPI_COMM_WORLD);
 
     long counts[2] = { 0, 0 }, totals[2]; /* finished tasks, primes */
     const long one = 1;
-    MPI_Win_lock_all(0, win);
     for (;;) {
         long task;
         MPI_Fetch_and_op(&one, &task, MPI_LONG, 0, 0, MPI_SUM, win);

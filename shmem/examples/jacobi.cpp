@@ -14,7 +14,8 @@ constexpr int N = 48, WIDTH = N + 2;
 
 static double halo[2][WIDTH];    // a row from above, a row from below
 static uint64_t arrived[2];      // the step of these rows
-static double change, largest;
+static double change;
+static double largest[2];        // in turn, as others may still read theirs
 
 int main()
 {
@@ -51,8 +52,8 @@ int main()
                 change = std::max(change, std::fabs(next[at] - old[at]));
             }
         std::swap(old, next);
-        shmem_double_max_reduce(SHMEM_TEAM_WORLD, &largest, &change, 1);
-    } while (largest >= 1e-4);
+        shmem_double_max_reduce(SHMEM_TEAM_WORLD, &largest[step % 2], &change, 1);
+    } while (largest[step % 2] >= 1e-4);
     if (me == 0)
         std::printf("converged after %lu steps\n", (unsigned long)step);
     shmem_finalize();
