@@ -287,6 +287,11 @@ pub(crate) unsafe fn get_cold(
     if bytes == 0 {
         return;
     }
+    if library.are_constant(source as usize, bytes) {
+        library.check_buffer(call, "dest", dest as usize, bytes);
+        // SAFETY: the caller guarantees that the destination is valid; the source is the program's.
+        return unsafe { dest.copy_from(source, bytes) };
+    }
     let remote = library.locate(call, "source", source as usize, bytes);
     library.check_buffer(call, "dest", dest as usize, bytes);
     let outcome = library.through(call, ctx, remote.array, |array| {

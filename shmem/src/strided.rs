@@ -255,6 +255,16 @@ unsafe fn get_cold(call: Call, ctx: Ctx, dest: *mut u8, source: *const u8, patte
         return;
     }
     pattern.check(call, "dest", pattern.dst);
+    if library.are_constant(source as usize, pattern.span(pattern.sst)) {
+        library.check_buffer(call, "dest", dest as usize, pattern.span(pattern.dst));
+        let (block, to, from) = (pattern.block, pattern.dst as usize, pattern.sst as usize);
+        for i in 0..pattern.count {
+            let [to, from] = [to, from].map(|stride| i * stride * pattern.each);
+            // SAFETY: the caller guarantees that the destination is valid; the source is the program's.
+            unsafe { dest.wrapping_add(to).copy_from(source.wrapping_add(from), block * pattern.each) };
+        }
+        return;
+    }
     let remote = library.locate(call, "source", source as usize, pattern.span(pattern.sst));
     library.check_buffer(call, "dest", dest as usize, pattern.span(pattern.dst));
     let outcome = library.through(call, ctx, remote.array, |array| {

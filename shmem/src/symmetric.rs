@@ -94,6 +94,26 @@ impl Memory {
         self.statics.find(address, bytes).map(|(array, offset)| RemoteAddress { array, offset })
     }
 
+    /// Whether the `bytes` bytes at an address of this PE are constants of the program, the same on all PEs.
+    /// They are no symmetric memory, but calls may read them from any PE.
+    pub(crate) fn are_constant(&self, address: usize, bytes: usize) -> bool {
+        self.statics.are_constant(address, bytes)
+    }
+
+    /// The same as `locate` for the source of a collective operation, which may be constants.
+    pub(crate) fn locate_source(
+        &'static self,
+        call: Call,
+        what: &str,
+        address: usize,
+        bytes: usize,
+    ) -> RemoteAddress {
+        match self.statics.find_constants(address, bytes) {
+            Some((array, offset)) => RemoteAddress { array, offset },
+            None => self.locate(call, what, address, bytes),
+        }
+    }
+
     /// The same in a call that requires a symmetric address: `what` names the argument.
     pub(crate) fn locate(
         &'static self,

@@ -139,7 +139,10 @@ impl Memory {
             return U::of(&arrays.heap).whole.span(0..0);
         }
         let bytes = count.saturating_mul(size);
-        let remote = self.locate(call, what, address, bytes);
+        let remote = match what {
+            "source" => self.locate_source(call, what, address, bytes),
+            _ => self.locate(call, what, address, bytes),
+        };
         let array = match std::ptr::eq(remote.array, &raw const *self.heap) {
             true => &arrays.heap,
             false => arrays.statics.get_or_init(|| Array::new(remote.array)),

@@ -36,6 +36,8 @@ struct Shared {
     extent: Extent,
     /// Read at the first use.
     variables: OnceLock<Vec<Variable>>,
+    /// Set when this PE has copied the program's constants into the array, at their first use.
+    constants: OnceLock<()>,
 }
 
 /// Bytes that the static data take in the symmetric heap.
@@ -99,13 +101,38 @@ impl Statics {
             world.abort(1, &format!("mapping {bytes} bytes of static data: {error}"));
         }
         fork::watch(&extent);
-        Ok(Statics(Ok(Shared { array, extent, variables: OnceLock::new() })))
+        Ok(Statics(Ok(Shared { array, extent, variables: OnceLock::new(), constants: OnceLock::new() })))
     }
 
     /// The place of a variable of `bytes` bytes: the array, and the offset in it.
     pub(crate) fn find(&self, address: usize, bytes: usize) -> Option<(&View<'static, u8>, usize)> {
         let shared = self.0.as_ref().ok()?;
         Some((&*shared.array, shared.extent.offset(address, bytes)?))
+    }
+
+    /// Whether `bytes` bytes at an address are constants of the program, the same on all PEs.
+    pub(crate) fn are_constant(&self, address: usize, bytes: usize) -> bool {
+        let shared = self.0.as_ref().ok();
+        shared.is_some_and(|shared| shared.extent.offset_of_constants(address, bytes).is_some())
+    }
+
+    /// The place of a copy of constants, as the source of a collective operation: each member makes its own
+    /// before it takes part.
+    pub(crate) fn find_constants(&self, address: usize, bytes: usize) -> Option<(&View<'static, u8>, usize)> {
+        let shared = self.0.as_ref().ok()?;
+        let offset = shared.extent.offset_of_constants(address, bytes)?;
+        shared.constants.get_or_init(|| {
+            let part = shared.array.reach().own;
+            for (data, offset) in shared.extent.constants() {
+                // SAFETY: the program's segment can be read, and the array has room for it at the offset,
+                // which nobody reads before.
+                unsafe {
+                    let source = data.start as *const u8;
+                    part.wrapping_add(offset).copy_from_nonoverlapping(source, data.len());
+                }
+            }
+        });
+        Some((&*shared.array, offset))
     }
 
     /// Describes the mistake if `bytes` bytes at an address begin in a variable that ends before they do.

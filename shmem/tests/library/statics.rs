@@ -52,6 +52,17 @@ fn however_the_program_is_linked() {
 }
 
 #[test]
+fn constants_are_sources() {
+    let separate = "-Wl,-z,noseparate-code";
+    for flags in [&[][..], &["-fno-pie", "-no-pie"], &[separate], STATIC_FORMS[0], STATIC_FORMS[2]] {
+        run_pairs(&c_file("statics_constant", flags));
+    }
+    let program = c_file("statics_constant", &[]);
+    run(&program, 2, &[("PELAGO_CHECK", "on")]).assert_silent();
+    run_with(&program, &["target"], 2, &[]).assert_refused(1, &["shmem_long_p: dest", "not symmetric"]);
+}
+
+#[test]
 fn with_the_library_in_the_program() {
     for flags in STATIC_FORMS {
         run_pairs(&c_file("statics", flags));

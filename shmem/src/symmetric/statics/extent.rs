@@ -26,6 +26,8 @@ pub(super) struct Run {
 /// The static data of the program.
 pub(super) struct Extent {
     runs: Vec<Run>,
+    /// The constants, which are not mapped a second time: the array has room for a copy after the runs.
+    constants: Vec<Run>,
     foreign: Vec<Range<usize>>,
     fingerprint: usize,
     is_self_contained: bool,
@@ -50,6 +52,7 @@ impl Extent {
         let more = sections.as_ref().filter(|_| id.is_empty()).map_or(&[][..], |sections| &sections.text);
         let identity = [program.header_bytes(), &id, more].concat();
         Ok(Extent {
+            constants: constants(program, &runs, system::page_bytes()),
             runs,
             foreign: sections.map_or(Vec::new(), |sections| sections.foreign),
             fingerprint: fingerprint(&identity),
@@ -86,9 +89,9 @@ impl Extent {
         &self.runs
     }
 
-    /// The number of bytes of all pages.
+    /// The number of bytes of all pages, those of the constants among them.
     pub(super) fn len_bytes(&self) -> usize {
-        self.runs.iter().map(|run| run.pages.len()).sum()
+        self.runs.iter().chain(&self.constants).map(|run| run.pages.len()).sum()
     }
 
     /// A number that is the same for the same program.
@@ -107,6 +110,19 @@ impl Extent {
         let run = self.runs.iter().find(|run| run.data.contains(&address) && run.data.contains(&last))?;
         let is_foreign = self.foreign.iter().any(|range| range.start <= last && address < range.end);
         (!is_foreign).then_some(run.offset + (address - run.pages.start))
+    }
+
+    /// The same for the copy of constants of the program.
+    pub(super) fn offset_of_constants(&self, address: usize, bytes: usize) -> Option<usize> {
+        let last = address.checked_add(bytes.max(1) - 1)?;
+        let holds = |run: &&Run| run.data.contains(&address) && run.data.contains(&last);
+        let run = self.constants.iter().find(holds)?;
+        Some(run.offset + (address - run.pages.start))
+    }
+
+    /// The constants, and the offset of their copy in the array.
+    pub(super) fn constants(&self) -> impl Iterator<Item = (&Range<usize>, usize)> {
+        self.constants.iter().map(|run| (&run.data, run.offset + (run.data.start - run.pages.start)))
     }
 }
 
@@ -141,6 +157,28 @@ fn runs(program: &Object, page_bytes: usize) -> Vec<Run> {
         }
     }
     runs
+}
+
+/// The segments with the constants of a program: those that cannot be written, without those of code, unless
+/// the linker has put the constants there. Their contents are the same in all processes of the program: what
+/// the dynamic linker changes (RELRO) lies in writable segments.
+fn constants(program: &Object, runs: &[Run], page_bytes: usize) -> Vec<Run> {
+    let kind = |header: &libc::Elf64_Phdr| header.p_flags & (libc::PF_R | libc::PF_W | libc::PF_X);
+    let of_kind = |flags| {
+        let loaded = program.headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        loaded.filter(move |header| kind(header) == flags)
+    };
+    let has_own = of_kind(libc::PF_R).next().is_some();
+    let flags = if has_own { libc::PF_R } else { libc::PF_R | libc::PF_X };
+    let mut offset = runs.last().map_or(0, |run| run.offset + run.pages.len());
+    let run = |header| {
+        let data = program.range(header);
+        let pages = data.start / page_bytes * page_bytes..data.end.next_multiple_of(page_bytes);
+        let start = offset;
+        offset += pages.len();
+        Run { pages, zeros: data.end, offset: start, data }
+    };
+    of_kind(flags).map(run).collect()
 }
 
 /// A number that differs, most likely, if bytes do. It is never 0, which stands for no static data.
