@@ -81,6 +81,11 @@ fn in_job(body: &str, job: Job) {
             exit(4);
         }
         "finalize-then-fail" => work_on(job),
+        "rest-then-fail" | "rest-then-end" if one => {
+            job.rest();
+            exit(if body == "rest-then-fail" { 4 } else { 0 });
+        }
+        "rest-then-fail" | "rest-then-end" => job.barrier().unwrap(),
         "abort-quietly" if one => job.abort(job.first_pe(), 6, ""),
         "abort-quietly" => work_on(job),
         "watch" => {

@@ -156,6 +156,15 @@ fn a_pe_can_end_the_job() {
     assert_eq!((report.status, &report.failures[..]), (0, &[][..]), "{report:#?}");
 }
 
+/// The others initialise again, and meet in the launcher's barrier.
+#[test]
+fn a_pe_that_has_left_and_ended_is_missed_in_a_new_meeting() {
+    let text = "PE 1 exited with status 4 after it had left the job";
+    fails(&pes(3, "rest-then-fail"), 4, Some(1), Cause::ExitAfterLeaving(4), text);
+    let text = "PE 1 exited with status 0 without joining the job";
+    fails(&pes(3, "rest-then-end"), 1, Some(1), Cause::NotJoined, text);
+}
+
 /// An abort without a message is one of many, perhaps: all PEs have a moment to write their output. On a busy
 /// machine the moment may be too short.
 #[test]

@@ -6,10 +6,11 @@ use std::time::Instant;
 use super::super::child::Sent;
 use super::super::door::{Door, Question};
 use super::super::inquiry::{Asker, Inquiry, Known};
+use super::super::report::Cause;
 use super::{Ending, Supervisor};
 use crate::jobs::{JobState, Part, PeRow};
 use crate::pmi::REPORT;
-use crate::pmi::server::Waits;
+use crate::pmi::server::{Stage, Waits};
 use crate::pmi::wire::Message;
 
 impl Supervisor<'_> {
@@ -19,6 +20,23 @@ impl Supervisor<'_> {
         if number != self.meeting.map(|(number, _)| number) {
             let at = self.stall_report.and_then(|limit| Instant::now().checked_add(limit));
             self.meeting = number.map(|number| (number, at));
+        }
+        if number.is_some() {
+            self.end_vain_meeting();
+        }
+    }
+
+    /// Ends the job if a process has left it and ended, as others then wait for it for ever.
+    fn end_vain_meeting(&mut self) {
+        let has_left = |process: &usize| {
+            let stage = self.server.stage(*process);
+            !self.children[*process].is_running() && matches!(stage, Stage::Resting | Stage::Finalized)
+        };
+        match (0..self.children.len()).find(has_left) {
+            // Its own failure is recorded.
+            Some(_) if !self.failures.is_empty() => self.end(),
+            Some(process) => self.fail_process(process, Cause::NotJoined, None),
+            None => {}
         }
     }
 
