@@ -102,7 +102,7 @@ fn in_job(body: &str, job: Job) {
     block()
 }
 
-/// Works on until the launcher has noticed the end of PE 1, and answers after that.
+/// Works on until the launcher has noticed the end of PE 1, and asks it once more after that.
 fn work_on(job: Job) -> ! {
     let pid = || String::from_utf8(job.get(1, "pid-1").unwrap().unwrap()).unwrap();
     let one = Pid::from_raw(pid().parse().unwrap()).unwrap();

@@ -81,7 +81,7 @@ fn end_of_number(text: &str) -> usize {
 }
 
 /// Parses a size: a number, possibly with a fraction or an exponent, and a letter for its unit; "characters
-/// after the first suffix are ignored", and fractions of a byte are rounded up. "The value must be non-negative".
+/// after the first suffix are ignored", and fractions of a byte are rounded up; "non-negative" allows 0.
 fn size_bytes(text: &str) -> Option<u64> {
     let text = text.trim();
     let (number, suffix) = text.split_at(end_of_number(text));

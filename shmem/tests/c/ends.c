@@ -62,13 +62,14 @@ static void use_and_finalise(void)
 
 static pid_t first;
 
-/* Waits until the launcher knows that PE 0 has ended the job. */
+/* Waits until the launcher knows that PE 0 has ended the job, and gets its signal. */
 static void outlive_first(void)
 {
     while (first != getpid() && kill(first, 0) == 0) {
         usleep(1000);
     }
     if (first != getpid()) {
+        raise(SIGTERM);
         puts("saved");
     }
 }
