@@ -173,11 +173,29 @@ static void sequential(void) {
     removed();
 }
 
+/* The displacement that a new view begins at counts the accesses of all, also of one that comes late. */
+static void current_displacement(void) {
+    enum { WRITES = 300 };
+    int word = me;
+    MPI_Offset offset;
+    MPI_Datatype type;
+    MPI_Status status;
+    char name[MPI_MAX_DATAREP_STRING];
+    MPI_File fh = opened(MPI_MODE_WRONLY | MPI_MODE_CREATE | MPI_MODE_SEQUENTIAL);
+    for (int i = 0; i < WRITES && me == 0; i++) DONE(MPI_File_write_shared(fh, &word, 1, MPI_INT, &status));
+    DONE(MPI_File_set_view(fh, MPI_DISPLACEMENT_CURRENT, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    DONE(MPI_File_get_view(fh, &offset, &type, &type, name));
+    CHECK(offset, 4 * WRITES, "the displacement of the view");
+    DONE(MPI_File_close(&fh));
+    removed();
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv, "shared");
     concurrent();
     ordered();
     views();
     sequential();
+    current_displacement();
     return finish();
 }

@@ -8,7 +8,7 @@ use super::datarep::{Representation, name_of};
 use super::inquiry::HINTS;
 use super::{File, find};
 use crate::abi::*;
-use crate::chapters::comm::digest;
+use crate::chapters::comm::{barrier, digest};
 use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::info;
@@ -222,6 +222,10 @@ pub unsafe fn file_set_view(
     given: MPI_Info,
 ) -> Result {
     let file = find(fh)?;
+    if file.amode & MPI_MODE_SEQUENTIAL != 0 {
+        // The current displacement is where the accesses of all processes before this call have ended.
+        barrier(mpi, &file.comm)?;
+    }
     let view = info::given(given).and_then(|_| file.new_view(mpi, disp, (etype, filetype), datarep));
     let told = match &view {
         // The extents of etypes are the same at all processes.
