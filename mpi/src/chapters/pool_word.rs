@@ -31,20 +31,33 @@ impl PoolWord {
         memory.is_mapped(self.pe).then(|| unsafe { &*word })
     }
 
-    /// Adds to the word, or sets it if it is 0: its old value. `mapped` is the word where it is mapped here.
-    pub fn change(&self, mpi: &Mpi, mapped: Option<&AtomicU64>, op: AtomicOp, operand: u64) -> u64 {
-        if let Some(word) = mapped {
-            return match op {
-                // SYNC POINT pool-word: acquires what the changes before have released, and releases.
-                AtomicOp::Add => word.fetch_add(operand, Ordering::AcqRel),
-                _ => word
-                    .compare_exchange(0, operand, Ordering::AcqRel, Ordering::Relaxed)
-                    .unwrap_or_else(|held| held),
-            };
+    /// Adds to the word: its old value. `mapped` is the word where it is mapped here.
+    pub fn add(&self, mpi: &Mpi, mapped: Option<&AtomicU64>, operand: u64) -> u64 {
+        match mapped {
+            // SYNC POINT pool-word: acquires what the changes before have released, and releases.
+            Some(word) => word.fetch_add(operand, Ordering::AcqRel),
+            None => {
+                self.change(mpi, Atomic { kind: AtomicKind::U64, op: AtomicOp::Add, operand, compare: 0 })
+            }
         }
+    }
+
+    /// Sets the word to `new` if it is `compare`: its old value. `mapped` is the word where it is mapped here.
+    pub fn swap(&self, mpi: &Mpi, mapped: Option<&AtomicU64>, (compare, new): (u64, u64)) -> u64 {
+        if let Some(word) = mapped {
+            // SYNC POINT pool-word: as above.
+            return word
+                .compare_exchange(compare, new, Ordering::AcqRel, Ordering::Relaxed)
+                .unwrap_or_else(|held| held);
+        }
+        let (kind, op) = (AtomicKind::U64, AtomicOp::CompareSwap);
+        self.change(mpi, Atomic { kind, op, operand: new, compare })
+    }
+
+    /// Changes the word over the network: its old value.
+    fn change(&self, mpi: &Mpi, atomic: Atomic) -> u64 {
         let mut old = [0u64];
         let place: *mut u8 = old.as_mut_ptr().cast();
-        let atomic = Atomic { kind: AtomicKind::U64, op, operand, compare: 0 };
         let target = RemoteAddress { operation: self.operation, pe: self.pe, offset_bytes: self.offset };
         let core = &mpi.core;
         // SYNC POINT pool-word: as above, with the operations on the way complete before. SAFETY: the word
@@ -58,6 +71,6 @@ impl PoolWord {
 
     /// Adds to the word: its old value.
     pub fn fetch_add(&self, mpi: &Mpi, operand: u64) -> u64 {
-        self.change(mpi, self.mapped(mpi), AtomicOp::Add, operand)
+        self.add(mpi, self.mapped(mpi), operand)
     }
 }

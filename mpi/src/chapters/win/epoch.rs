@@ -125,7 +125,8 @@ impl Window {
             Access::LockAll(hold) => *hold,
             _ => return,
         };
-        lock::acquire(mpi, &self.parts[rank].peer, hold);
+        // The lock of the own part is held.
+        lock::acquire(mpi, &self.parts[rank].peer, hold, true);
         let mut epoch = self.epoch();
         if epoch.locks.contains_key(&rank) {
             // Another thread has taken it meanwhile.

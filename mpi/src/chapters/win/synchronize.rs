@@ -166,7 +166,7 @@ pub unsafe fn win_lock(mpi: &Mpi, lock_type: c_int, rank: c_int, assert: c_int, 
     }
     let rank = window.rank(rank)?;
     let hold = if assert & MPI_MODE_NOCHECK != 0 { Hold::Unchecked } else { hold };
-    {
+    let has_others = {
         let mut epoch = window.epoch();
         if !matches!(epoch.access, Access::Locks) {
             epoch.check_may_begin("MPI_Win_lock")?;
@@ -179,9 +179,10 @@ pub unsafe fn win_lock(mpi: &Mpi, lock_type: c_int, rank: c_int, assert: c_int, 
         );
         epoch.access = Access::Locks;
         epoch.locks.insert(rank, hold);
-    }
+        epoch.locks.len() > 1
+    };
     let part = &window.parts[rank];
-    lock::acquire(mpi, &part.peer, hold);
+    lock::acquire(mpi, &part.peer, hold, has_others);
     window.record.is_passive.store(true, Ordering::Relaxed);
     part.is_open.store(true, Ordering::Relaxed);
     Ok(())
@@ -240,7 +241,8 @@ pub unsafe fn win_lock_all(mpi: &Mpi, assert: c_int, win: MPI_Win) -> Result {
     let near = (0..window.len()).filter(|&rank| rank == me || !window.parts[rank].mapped(mpi).is_null());
     for rank in near {
         let part = &window.parts[rank];
-        lock::acquire(mpi, &part.peer, hold);
+        let has_others = !window.epoch().locks.is_empty();
+        lock::acquire(mpi, &part.peer, hold, has_others);
         window.epoch().locks.insert(rank, hold);
         if part.base.is_null() {
             // Operations need not take it late.
