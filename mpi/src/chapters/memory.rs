@@ -61,6 +61,9 @@ fn no_memory(bytes: MPI_Aint) -> Error {
 /// `MPI_Free_mem`.
 pub unsafe fn free_mem(mpi: &Mpi, base: *mut c_void) -> Result {
     let block = ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner).remove(&base.addr());
+    if base.is_null() {
+        return Ok(());
+    }
     let Some(block) = block else {
         let text = format!("{base:p} is no memory of MPI_Alloc_mem, or it was freed");
         return Err(Error::new(MPI_ERR_BASE, text));

@@ -64,6 +64,7 @@ static void memory(void) {
     GIVES(MPI_ERR_BASE, MPI_Free_mem(block));
     WORKS(MPI_Alloc_mem(0, MPI_INFO_NULL, &none));
     WORKS(MPI_Free_mem(none));
+    WORKS(MPI_Free_mem(NULL));
     MPI_Info_create(&info);
     MPI_Info_set(info, "mpi_minimum_memory_alignment", "4096");
     WORKS(MPI_Alloc_mem(10, info, &block));
