@@ -44,7 +44,7 @@ pub unsafe fn alloc_mem(mpi: &Mpi, size: MPI_Aint, info: MPI_Info, baseptr: *mut
 
 fn allocate(mpi: &Mpi, bytes: usize, alignment: usize) -> Option<(Block, *mut u8)> {
     let is_for_pool = bytes >= PAGE_BYTES && alignment <= PAGE_BYTES;
-    if let Some(offset) = is_for_pool.then(|| mpi.core.pool_alloc(bytes)).flatten() {
+    if let Some(offset) = is_for_pool.then(|| mpi.core.pool_alloc_for_program(bytes)).flatten() {
         let start = mpi.core.memory.heap(mpi.core.my_pe()).wrapping_add(offset);
         return Some((Block::Pool(offset, bytes), start));
     }

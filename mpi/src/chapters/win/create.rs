@@ -323,7 +323,7 @@ pub unsafe fn win_allocate(
     let comm = communicator(mpi, comm)?;
     let (bytes, disp_unit) = check(size, disp_unit)?;
     let flavor = MPI_WIN_FLAVOR_ALLOCATE;
-    let memory = mpi.core.pool_alloc(bytes).map(|offset| (offset, bytes));
+    let memory = mpi.core.pool_alloc_for_program(bytes).map(|offset| (offset, bytes));
     let private = if memory.is_none() { Private::new(bytes) } else { None };
     let has_failed = memory.is_none() && private.is_none();
     let own = mpi.core.my_pe();

@@ -46,7 +46,7 @@ pub unsafe fn win_allocate_shared(
         false => (0, sizes.iter().try_fold(0usize, |sum, &bytes| sum.checked_add(bytes))),
     };
     let memory = match bytes_here.filter(|_| me == owner) {
-        Some(bytes) => mpi.core.pool_alloc(bytes).map(|offset| (offset, bytes)),
+        Some(bytes) => mpi.core.pool_alloc_for_program(bytes).map(|offset| (offset, bytes)),
         None => None,
     };
     let begin = memory.map_or(0, |(offset, _)| offset as u64 + 1);
