@@ -13,7 +13,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// That of a cache line, so that no two blocks share one.
 const ALIGNMENT: usize = 64;
-const ALIGNMENT_KEY: &str = "mpi_minimum_memory_alignment";
+/// The hint of the least alignment.
+pub const ALIGNMENT_KEY: &str = "mpi_minimum_memory_alignment";
 
 /// The alignment of blocks of the pool, and the size from which on it is used.
 const PAGE_BYTES: usize = 4096;
@@ -58,12 +59,12 @@ fn no_memory(bytes: MPI_Aint) -> Error {
     Error::new(MPI_ERR_NO_MEM, format!("there is no room for {bytes} bytes"))
 }
 
-/// `MPI_Free_mem`.
+/// `MPI_Free_mem`. To free no memory is no error, as with C's `free`.
 pub unsafe fn free_mem(mpi: &Mpi, base: *mut c_void) -> Result {
-    let block = ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner).remove(&base.addr());
     if base.is_null() {
         return Ok(());
     }
+    let block = ALLOCATED.lock().unwrap_or_else(PoisonError::into_inner).remove(&base.addr());
     let Some(block) = block else {
         let text = format!("{base:p} is no memory of MPI_Alloc_mem, or it was freed");
         return Err(Error::new(MPI_ERR_BASE, text));

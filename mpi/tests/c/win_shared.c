@@ -175,6 +175,37 @@ static void apart(MPI_Comm comm) {
     DONE(MPI_Win_free(&win));
 }
 
+/* The alignment in use is one that the memory of this process has. */
+static void alignment(MPI_Comm comm) {
+    static const char *const asked[] = {"64", "4096", "8192", "1048576", "48", "much"};
+    for (int i = 0; i < 12; i++) {
+        MPI_Info info, used;
+        MPI_Win win;
+        char *base;
+        int flag, is_shared = i >= 6;
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "mpi_minimum_memory_alignment", asked[i % 6]);
+        if (is_shared) {
+            DONE(MPI_Win_allocate_shared(100, 1, info, comm, &base, &win));
+        } else {
+            DONE(MPI_Win_allocate(100, 1, info, comm, &base, &win));
+        }
+        for (int again = 0; again < 2; again++) {
+            char value[16] = "";
+            int length = sizeof value;
+            DONE(MPI_Win_get_info(win, &used));
+            MPI_Info_get_string(used, "mpi_minimum_memory_alignment", &length, value, &flag);
+            MPI_Info_free(&used);
+            long bytes = flag ? atol(value) : 1;
+            CHECK((MPI_Aint)base % bytes, 0, "the alignment %s of memory at %p", value, (void *)base);
+            if (!is_shared) CHECK(flag, i < 2, "whether the alignment %s is in use", asked[i]);
+            DONE(MPI_Win_set_info(win, info));
+        }
+        MPI_Info_free(&info);
+        DONE(MPI_Win_free(&win));
+    }
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     MPI_Comm comm;
@@ -190,6 +221,7 @@ int main(int argc, char **argv) {
     uneven(comm);
     others(comm);
     apart(comm);
+    alignment(comm);
     MPI_Comm_free(&comm);
     shared(MPI_COMM_SELF);
     return finish();

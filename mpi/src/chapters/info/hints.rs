@@ -51,13 +51,24 @@ pub struct Hints(Mutex<Entries>);
 impl Hints {
     /// Takes those hints of an info object that the kind of this object knows. `MPI_INFO_NULL` has none.
     pub fn accept(&self, info: MPI_Info, known: &[Hint]) -> Result {
+        self.accept_if(info, known, |_, _| true)
+    }
+
+    /// The same, of those hints and values that this object can have.
+    pub fn accept_if(
+        &self,
+        info: MPI_Info,
+        known: &[Hint],
+        can_have: impl Fn(&Hint, &str) -> bool,
+    ) -> Result {
         if info == MPI_INFO_NULL {
             return Ok(());
         }
         let given = find(info)?.entries();
         let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for hint in known {
-            if let Some(value) = given.get(hint.key).filter(|value| (hint.accepts)(value)) {
+            let accepts = |value: &String| (hint.accepts)(value) && can_have(hint, value);
+            if let Some(value) = given.get(hint.key).filter(accepts) {
                 own.put(hint.key, &value);
             }
         }

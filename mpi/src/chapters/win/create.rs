@@ -5,7 +5,6 @@
 
 use super::control::{BLOCK_BYTES, Control, DYNAMIC_BLOCK_BYTES, Peer};
 use super::epoch::{Access, Epoch};
-use super::inquiry::HINTS;
 use super::part::{Home, Part};
 use super::service::Service;
 use super::transfer::Outstanding;
@@ -27,7 +26,7 @@ use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Private memory that belongs to a window is aligned to this, in bytes.
-const ALIGN_BYTES: usize = 4096;
+pub(super) const ALIGN_BYTES: usize = 4096;
 /// The contents of [`PROBE`].
 const PROBE_VALUE: u64 = 0x7065_6c61_676f_0001;
 /// A word that the other processes of the node read, to see whether the system permits it.
@@ -177,9 +176,9 @@ pub(super) fn make(mpi: &Mpi, comm: &Comm, made: Made) -> Result<MPI_Win> {
     let parts: Box<[Part]> =
         comm.group.pes().iter().zip(&all).map(|(&pe, told)| part(mpi, (pe, told), made.base)).collect();
     let control = Control { offset: told.control, bytes: control_bytes };
-    let hints = Hints::default();
-    hints.accept(made.info, &HINTS)?;
-    let window = Arc::new(window(mpi, comm, parts, (made, me), (control, hints))?);
+    let info = made.info;
+    let window = Arc::new(window(mpi, comm, parts, (made, me), control)?);
+    window.accept_hints(info)?;
     let handle = WINDOWS.insert(Arc::clone(&window)).map(MPI_Win);
     let handle = handle.ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many windows. Free some"))?;
     window.handle.store(handle.0, Ordering::Relaxed);
@@ -233,7 +232,7 @@ fn window(
     comm: Comm,
     parts: Box<[Part]>,
     (made, me): (Made, usize),
-    (control, hints): (Control, Hints),
+    control: Control,
 ) -> Result<Window> {
     let own = &parts[me];
     let is_dynamic = made.flavor == MPI_WIN_FLAVOR_DYNAMIC;
@@ -270,7 +269,7 @@ fn window(
         handle: AtomicUsize::new(0),
         errhandler: HandlerCell::new(Handler::Fatal),
         attributes: Arc::default(),
-        hints,
+        hints: Hints::default(),
         name: Mutex::default(),
     })
 }

@@ -1,12 +1,14 @@
 //! Inquiries about windows, and the objects that programs attach to them.
 
-use super::find;
+use super::create::ALIGN_BYTES;
+use super::{Window, find};
 use crate::abi::*;
 use crate::chapters::attribute::Attributes;
 use crate::chapters::errhandler::{Handler, Takes};
 use crate::chapters::error::{On, Result, ensure};
 use crate::chapters::info::{self, Hint, MEMORY_KINDS};
 use crate::chapters::library::{Mpi, output};
+use crate::chapters::memory::ALIGNMENT_KEY;
 use crate::chapters::setup::write_text;
 use std::ffi::CStr;
 use std::sync::{Arc, PoisonError};
@@ -60,6 +62,22 @@ pub fn predefined(win: MPI_Win, keyval: c_int) -> Option<*mut c_void> {
     })
 }
 
+/// Whether memory of windows has this alignment: it begins at pages of the pool or of private memory.
+fn is_alignment(value: &str) -> bool {
+    let bytes = value.parse::<usize>().ok();
+    bytes.is_some_and(|bytes| bytes.is_power_of_two() && bytes <= ALIGN_BYTES)
+}
+
+impl Window {
+    /// Takes the hints of an info object. An alignment that the part of this process has not is ignored:
+    /// parts that follow each other in shared memory begin anywhere.
+    pub(super) fn accept_hints(&self, info: MPI_Info) -> Result {
+        let begin = self.predefined.base.addr();
+        let is_aligned = |value: &str| value.parse().is_ok_and(|bytes: usize| begin.is_multiple_of(bytes));
+        self.hints.accept_if(info, &HINTS, |hint, value| hint.key != ALIGNMENT_KEY || is_aligned(value))
+    }
+}
+
 /// The hints of windows. None of them changes what the library does: it keeps more than they require.
 pub(super) static HINTS: [Hint; 9] = [
     Hint::truth("no_locks", "false"),
@@ -73,7 +91,7 @@ pub(super) static HINTS: [Hint; 9] = [
     Hint::truth("same_size", "false"),
     Hint::truth("same_disp_unit", "false"),
     Hint::truth("alloc_shared_noncontig", "false"),
-    Hint::text("mpi_minimum_memory_alignment", None),
+    Hint { key: ALIGNMENT_KEY, default: None, accepts: is_alignment },
     MEMORY_KINDS,
 ];
 
@@ -81,7 +99,7 @@ pub(super) static HINTS: [Hint; 9] = [
 pub unsafe fn win_set_info(_mpi: &Mpi, win: MPI_Win, info: MPI_Info) -> Result {
     let window = find(win)?;
     info::find(info)?;
-    window.hints.accept(info, &HINTS)
+    window.accept_hints(info)
 }
 
 /// `MPI_Win_get_info`.
