@@ -179,11 +179,57 @@ static void nothing(void) {
     DONE(MPI_Win_free(&win));
 }
 
+/* More ranges than one block has room for: every second word of an array. */
+static void many_ranges(void) {
+    enum { RANGES = 40000, STEP = 97 };
+    MPI_Win win;
+    MPI_Aint own, there;
+    int *memory = calloc(2 * RANGES, sizeof *memory), to = (me + 1) % n, from = (me + n - 1) % n, wrong = 0;
+    DONE(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+    MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+    for (int i = 0; i < RANGES; i++) {
+        memory[2 * i] = i + me;
+        wrong += MPI_Win_attach(win, memory + 2 * i, sizeof *memory) != MPI_SUCCESS;
+    }
+    CHECK(wrong, 0, "attaches that were refused");
+    REFUSED(MPI_Win_attach(win, memory + 1000, 4), MPI_ERR_RMA_ATTACH);
+    REFUSED(MPI_Win_attach(win, memory + 1001, 8), MPI_ERR_RMA_ATTACH);
+    MPI_Get_address(memory, &own);
+    MPI_Sendrecv(&own, 1, MPI_AINT, from, 0, &there, 1, MPI_AINT, to, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    DONE(MPI_Win_lock_all(0, win));
+    for (int i = 0; i < RANGES; i += STEP) {
+        int got = -1;
+        DONE(MPI_Get(&got, 1, MPI_INT, to, there + 8 * i, 1, MPI_INT, win));
+        DONE(MPI_Win_flush(to, win));
+        wrong += got != i + to;
+    }
+    CHECK(wrong, 0, "wrong words");
+    DONE(MPI_Win_unlock_all(win));
+    MPI_Barrier(MPI_COMM_WORLD);
+    /* Detached ranges are refused, and give their places to others. */
+    for (int i = 0; i < RANGES; i += STEP) wrong += MPI_Win_detach(win, memory + 2 * i) != MPI_SUCCESS;
+    CHECK(wrong, 0, "detaches that were refused");
+    DONE(MPI_Win_attach(win, memory, 4));
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 4 * STEP; i++) {
+        int got = -1, is_attached = i == 0 || i % STEP != 0;
+        DONE(MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win));
+        int code = MPI_Get(&got, 1, MPI_INT, to, there + 8 * i, 1, MPI_INT, win);
+        int flushed = MPI_Win_flush(to, win);
+        CHECK(code != MPI_SUCCESS ? code : flushed, is_attached ? MPI_SUCCESS : MPI_ERR_RMA_RANGE, "range %d", i);
+        DONE(MPI_Win_unlock(to, win));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    DONE(MPI_Win_free(&win));
+    free(memory);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     pieces();
     if (n <= 8) list();
     own_part();
     nothing();
+    many_ranges();
     return finish();
 }

@@ -109,7 +109,8 @@ impl Place {
             ensure!(blocks.iter().all(has), MPI_ERR_RMA_RANGE, "{}", self.outside(part).text());
         } else {
             // Where the ranges are not known here, the target checks.
-            let has = |(at, n): (usize, usize)| n == 0 || part.peer.has_attached(at, n) != Some(false);
+            let known = &window.known[self.rank as usize];
+            let has = |(at, n)| n == 0 || part.peer.has_attached(known, at, n) != Some(false);
             ensure!(blocks.iter().all(has), MPI_ERR_RMA_RANGE, "{}", self.detached(part));
         }
         Ok(blocks)

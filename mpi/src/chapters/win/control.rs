@@ -2,16 +2,19 @@
 //!
 //! ```text
 //! word 0: the lock of the window | word 1: the spinlock of accumulates | word 2: ranges in use
+//! word 3: changes of the ranges | words 4 to 7: the offsets of blocks for more ranges
 //! from word 8 on: address and length of each attached range
 //! ```
+//! A block for more ranges has only those, four times as many as the block before.
 //!
-//! Invariant: the block is in the pool of its PE, all zero at first. Only its process changes the
+//! Invariant: the blocks are in the pool of their PE, all zero at first. Only its process changes the
 //! ranges; a range whose length is 0 is empty.
 
 use crate::chapters::library::Mpi;
 use pelago_core::Pe;
 use pelago_core::base::awaited::Awaited;
 use pelago_fabric::sync::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// The size of the control block of a window that nothing is attached to.
 pub const BLOCK_BYTES: usize = 4096;
@@ -20,9 +23,18 @@ pub const DYNAMIC_BLOCK_BYTES: usize = 256 << 10;
 const LOCK: usize = 0;
 const SPIN: usize = 1;
 const USED: usize = 2;
+const CHANGES: usize = 3;
+const FIRST_MORE: usize = 4;
 const FIRST_RANGE: usize = 8;
-/// The number of ranges that can be attached to a window at once.
-pub const RANGES: usize = (DYNAMIC_BLOCK_BYTES / 8 - FIRST_RANGE) / 2;
+/// The number of ranges in the control block.
+const RANGES: usize = (DYNAMIC_BLOCK_BYTES / 8 - FIRST_RANGE) / 2;
+/// The number of ranges that are looked through one by one.
+const FEW: usize = 32;
+
+/// The size of a block for more ranges; `None` if there can be no such block.
+pub fn more_bytes(block: usize) -> Option<usize> {
+    (FIRST_MORE + block < FIRST_RANGE).then_some(DYNAMIC_BLOCK_BYTES << (2 * (block + 1)))
+}
 
 /// The control block of this process: its offset in the region, and its size.
 pub struct Control {
@@ -93,49 +105,69 @@ impl Peer {
         taken.expect("a wait ends when the lock is taken")
     }
 
-    /// Attaches a range to this process's part of a dynamic window; `false` if there are too many.
-    pub fn attach(&self, start: usize, bytes: usize) -> bool {
-        let used = self.used();
-        let free = (0..used).find(|&i| self.range(i).is_some_and(|(_, bytes)| bytes == 0)).unwrap_or(used);
-        let words = self.range_words(free).filter(|_| free < RANGES);
-        let (Some([at, length]), Some(used)) = (words, self.word(USED)) else { return false };
+    /// Whether there is a place for a range of this process.
+    pub fn has_place(&self, place: usize) -> bool {
+        self.range_words(place).is_some()
+    }
+
+    /// Adds a block at an offset of the region for more ranges of this process.
+    pub fn add_block(&self, block: usize, offset: usize) {
+        if let Some(word) = self.word(FIRST_MORE + block) {
+            word.store(offset as u64, Ordering::Release);
+        }
+    }
+
+    /// Attaches a range to this process's part of a dynamic window, at a place that is free.
+    pub fn attach(&self, place: usize, (start, bytes): (usize, usize)) {
+        let Some(([at, length], used)) = self.range_words(place).zip(self.word(USED)) else { return };
         at.store(start as u64, Ordering::Relaxed);
         // SYNC POINT attach: releases the address.
         length.store(bytes as u64, Ordering::Release);
-        used.fetch_max(free as u64 + 1, Ordering::Release);
-        true
+        used.fetch_max(place as u64 + 1, Ordering::Release);
+        self.note_change();
     }
 
-    /// Detaches the range that begins at an address; `false` if there is none.
-    pub fn detach(&self, start: usize) -> bool {
-        let mut all = (0..self.used()).rev();
-        let found = all.find(|&i| self.range(i).is_some_and(|(at, n)| at == start && n > 0));
-        let Some([_, length]) = found.and_then(|i| self.range_words(i)) else { return false };
-        length.store(0, Ordering::Relaxed);
-        true
+    /// Detaches the range at a place.
+    pub fn detach(&self, place: usize) {
+        if let Some([_, length]) = self.range_words(place) {
+            length.store(0, Ordering::Relaxed);
+            self.note_change();
+        }
+    }
+
+    fn note_change(&self) {
+        if let Some(changes) = self.word(CHANGES) {
+            // SYNC POINT attach: releases the ranges.
+            changes.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// Whether attached memory has all bytes of a range, also where it consists of several pieces that follow
-    /// each other; `None` if that is not known here.
-    pub fn has_attached(&self, start: usize, bytes: usize) -> Option<bool> {
-        self.word(LOCK)?;
+    /// each other; `None` if that is not known here. `known` is what this process knows of the ranges.
+    pub fn has_attached(&self, known: &Known, start: usize, bytes: usize) -> Option<bool> {
+        // SYNC POINT attach: acquires the ranges.
+        let changes = self.word(CHANGES)?.load(Ordering::Acquire);
         let Some(end) = start.checked_add(bytes) else { return Some(false) };
+        let used = self.used();
+        let mut sorted = known.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if used > FEW && sorted.is_due(changes) {
+            sorted.ranges = (0..used).filter_map(|i| self.range(i)).filter(|&(_, bytes)| bytes > 0).collect();
+            sorted.ranges.sort_unstable();
+        }
+        let piece = |at: usize| match used > FEW && sorted.is_of(changes) {
+            true => sorted.piece(at),
+            false => {
+                (0..used).filter_map(|i| self.range(i)).find(|&(first, n)| first <= at && at - first < n)
+            }
+        };
         let mut at = start;
         while at < end {
-            let mut all = (0..self.used()).filter_map(|i| self.range(i));
-            match all.find(|&(first, n)| first <= at && at - first < n) {
+            match piece(at) {
                 Some((first, n)) => at = first + n,
                 None => return Some(false),
             }
         }
         Some(true)
-    }
-
-    /// Whether a range overlaps attached memory of this process.
-    pub fn overlaps_attached(&self, start: usize, bytes: usize) -> bool {
-        (0..self.used())
-            .filter_map(|i| self.range(i))
-            .any(|(at, n)| n > 0 && start < at + n && at < start.saturating_add(bytes))
     }
 
     fn used(&self) -> usize {
@@ -144,7 +176,20 @@ impl Peer {
     }
 
     fn range_words(&self, i: usize) -> Option<[&AtomicU64; 2]> {
-        Some([self.word(FIRST_RANGE + 2 * i)?, self.word(FIRST_RANGE + 2 * i + 1)?])
+        if i < RANGES {
+            return Some([self.word(FIRST_RANGE + 2 * i)?, self.word(FIRST_RANGE + 2 * i + 1)?]);
+        }
+        let (mut block, mut i) = (0, i - RANGES);
+        while i >= more_bytes(block)? / 16 {
+            i -= more_bytes(block)? / 16;
+            block += 1;
+        }
+        // SYNC POINT attach: acquires the block.
+        let offset = self.word(FIRST_MORE + block)?.load(Ordering::Acquire) as usize;
+        let words = self.words.wrapping_byte_sub(self.offset).wrapping_byte_add(offset + 16 * i);
+        // SAFETY: the block lies in the region, which is mapped as that of the window is, and has the words.
+        let words = unsafe { [words.as_ref()?, words.wrapping_add(1).as_ref()?] };
+        (offset > 0).then_some(words)
     }
 
     fn range(&self, i: usize) -> Option<(usize, usize)> {
@@ -155,6 +200,41 @@ impl Peer {
     }
 }
 
+/// What this process knows of the ranges of another one, or of itself.
+#[derive(Default)]
+pub struct Known(Mutex<Sorted>);
+
+/// Ranges by address, and the number of changes after which they were so.
+#[derive(Default)]
+struct Sorted {
+    changes: u64,
+    /// Whether the ranges are those of that number of changes.
+    is_known: bool,
+    ranges: Vec<(usize, usize)>,
+}
+
+impl Sorted {
+    /// Whether the ranges are to be sorted now: at the second question after a change, so that changes and
+    /// questions in turn do not sort them each time.
+    fn is_due(&mut self, changes: u64) -> bool {
+        let is_due = self.changes == changes && !self.is_known;
+        self.is_known = self.changes == changes;
+        self.changes = changes;
+        is_due
+    }
+
+    fn is_of(&self, changes: u64) -> bool {
+        self.is_known && self.changes == changes
+    }
+
+    /// The range that has the byte at an address.
+    fn piece(&self, at: usize) -> Option<(usize, usize)> {
+        let behind = self.ranges.partition_point(|&(first, _)| first <= at);
+        let &(first, bytes) = self.ranges.get(behind.checked_sub(1)?)?;
+        (at - first < bytes).then_some((first, bytes))
+    }
+}
+
 /// The spinlock for accumulates, until it is dropped.
 pub struct Excluding<'a>(&'a AtomicU64);
 
@@ -162,5 +242,25 @@ impl Drop for Excluding<'_> {
     fn drop(&mut self) {
         // SYNC POINT accumulate: releases the data of this accumulate.
         self.0.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_sorted_at_the_second_question_after_a_change() {
+        let mut sorted = Sorted::default();
+        let asked = [7, 7, 7, 8, 9, 9, 9].map(|changes| (sorted.is_due(changes), sorted.is_of(changes)));
+        let (no, now, yes) = ((false, false), (true, true), (false, true));
+        assert_eq!(asked, [no, now, yes, no, no, now, yes]);
+    }
+
+    #[test]
+    fn the_range_of_an_address_is_found() {
+        let sorted = Sorted { ranges: vec![(10, 5), (15, 1), (40, 2)], ..Sorted::default() };
+        let found = [9, 10, 14, 15, 16, 41, 42].map(|at| sorted.piece(at).map(|(first, _)| first));
+        assert_eq!(found, [None, Some(10), Some(10), Some(15), None, Some(40), None]);
     }
 }

@@ -3,7 +3,7 @@
 //! All processes exchange where their parts and control blocks lie, and whether they have found memory for
 //! them; so all succeed or all fail.
 
-use super::control::{BLOCK_BYTES, Control, DYNAMIC_BLOCK_BYTES, Peer};
+use super::control::{BLOCK_BYTES, Control, DYNAMIC_BLOCK_BYTES, Known, Peer};
 use super::epoch::{Access, Epoch};
 use super::part::{Home, Part};
 use super::service::Service;
@@ -251,7 +251,8 @@ fn window(
         record: hot::take(),
         has_gaps: made.has_gaps,
         outstanding: Outstanding::new(parts.len()),
-        empty: Mutex::default(),
+        attached: Mutex::default(),
+        known: (0..if is_dynamic { parts.len() } else { 0 }).map(|_| Known::default()).collect(),
         parts,
         control,
         epoch: Mutex::new(Epoch::default()),
@@ -384,26 +385,24 @@ fn dynamic(win: MPI_Win) -> Result<&'static Window> {
 }
 
 /// `MPI_Win_attach`.
-pub unsafe fn win_attach(_mpi: &Mpi, win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> Result {
+pub unsafe fn win_attach(mpi: &Mpi, win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> Result {
     let window = dynamic(win)?;
     ensure!(size >= 0, MPI_ERR_SIZE, "size is {size}, which is negative");
     let (start, bytes) = (base as usize, size as usize);
     ensure!(bytes == 0 || start != 0, MPI_ERR_ARG, "base is null, but size is {bytes}");
     let own = &window.parts[window.comm.my_rank()].peer;
-    let mut empty = window.empty.lock().unwrap_or_else(PoisonError::into_inner);
-    if bytes == 0 {
-        empty.push(start);
-        return Ok(());
-    }
+    let mut attached = window.attached.lock().unwrap_or_else(PoisonError::into_inner);
     ensure!(
-        !own.overlaps_attached(start, bytes),
+        !attached.overlaps(start, bytes),
         MPI_ERR_RMA_ATTACH,
         "the {bytes} bytes at {start:#x} overlap memory that is attached. Detach that first"
     );
     ensure!(
-        own.attach(start, bytes),
+        attached.attach(mpi, own, (start, bytes)),
         MPI_ERR_RMA_ATTACH,
-        "there are too many attached ranges. Attach fewer and larger ones"
+        "there is no room to note {} attached ranges. Attach fewer and larger ones, or set PELAGO_POOL_SIZE \
+         to a larger size",
+        attached.len() + 1
     );
     Ok(())
 }
@@ -412,17 +411,13 @@ pub unsafe fn win_attach(_mpi: &Mpi, win: MPI_Win, base: *mut c_void, size: MPI_
 pub unsafe fn win_detach(_mpi: &Mpi, win: MPI_Win, base: *const c_void) -> Result {
     let window = dynamic(win)?;
     let own = &window.parts[window.comm.my_rank()].peer;
-    let mut empty = window.empty.lock().unwrap_or_else(PoisonError::into_inner);
-    if own.detach(base as usize) {
-        return Ok(());
-    }
-    let place = empty.iter().position(|&start| start == base as usize).ok_or_else(|| {
-        Error::new(
-            MPI_ERR_RMA_ATTACH,
-            format!("no attached memory begins at {:#x}. Give the base of MPI_Win_attach", base as usize),
-        )
-    })?;
-    empty.swap_remove(place);
+    let mut attached = window.attached.lock().unwrap_or_else(PoisonError::into_inner);
+    ensure!(
+        attached.detach(own, base as usize),
+        MPI_ERR_RMA_ATTACH,
+        "no attached memory begins at {:#x}. Give the base of MPI_Win_attach",
+        base as usize
+    );
     Ok(())
 }
 
@@ -456,6 +451,7 @@ pub unsafe fn win_free(mpi: &Mpi, win: *mut MPI_Win) -> Result {
     window.record.close();
     if let Some(window) = WINDOWS.remove(handle.0) {
         mpi.core.pool_free(window.control.offset, window.control.bytes);
+        window.attached.lock().unwrap_or_else(PoisonError::into_inner).free_blocks(mpi);
         if let Some((offset, bytes)) = window.memory {
             mpi.core.pool_free(offset, bytes);
         }

@@ -34,6 +34,7 @@ mod accumulate;
 mod api;
 mod apply;
 mod arguments;
+mod attached;
 mod control;
 mod create;
 mod epoch;
@@ -64,7 +65,8 @@ use crate::chapters::error::{Error, Result};
 use crate::chapters::info::Hints;
 use crate::chapters::library::Mpi;
 use crate::table::{Kind, Table};
-use control::Control;
+use attached::Attached;
+use control::{Control, Known};
 use epoch::Epoch;
 use hot::Record;
 use part::Part;
@@ -91,8 +93,10 @@ pub struct Window {
     /// The data that its hot calls read.
     record: &'static Record,
     outstanding: Outstanding,
-    /// Where attaches of no bytes begin. A thread that attaches or detaches memory holds the lock.
-    empty: Mutex<Vec<usize>>,
+    /// What this process has attached.
+    attached: Mutex<Attached>,
+    /// What it knows of the attached memory of each process, of a dynamic window.
+    known: Box<[Known]>,
     control: Control,
     epoch: Mutex<Epoch>,
     comm: Comm,

@@ -6,7 +6,7 @@
 
 use super::apply::Update;
 use super::arguments::Blocks;
-use super::control::Peer;
+use super::control::{Known, Peer};
 use super::request::{Action, FIRST_REPLY, Head, REQUEST};
 use super::way::{gather, scatter};
 use crate::abi::*;
@@ -28,6 +28,7 @@ pub struct Service {
     is_dynamic: bool,
     has_atomics: bool,
     peer: Peer,
+    known: Known,
     state: Mutex<State>,
 }
 
@@ -78,7 +79,8 @@ impl Service {
         peer: Peer,
     ) -> Service {
         let context = Context(context);
-        Service { context, base, bytes, is_dynamic, has_atomics, peer, state: Mutex::default() }
+        let (known, state) = (Known::default(), Mutex::default());
+        Service { context, base, bytes, is_dynamic, has_atomics, peer, known, state }
     }
 
     /// The state, unless a thread has it.
@@ -98,7 +100,7 @@ impl Service {
     /// Whether the blocks lie in the window.
     fn has(&self, blocks: &Blocks) -> bool {
         blocks.iter().all(|(offset, bytes)| match self.is_dynamic {
-            true => bytes == 0 || self.peer.has_attached(offset, bytes) == Some(true),
+            true => bytes == 0 || self.peer.has_attached(&self.known, offset, bytes) == Some(true),
             false => offset <= self.bytes && bytes <= self.bytes - offset,
         })
     }
