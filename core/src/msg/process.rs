@@ -6,6 +6,15 @@ use pelago_fabric::sync::{AtomicBool, Ordering};
 /// The pieces of a transfer through a buffer, in bytes, and the size of a page.
 const PIECE_BYTES: usize = 16 << 10;
 const PAGE_BYTES: usize = 4096;
+/// The most blocks that one call of the system moves.
+const LIST_MAX: usize = 1024;
+/// Blocks from this length on are moved one by one.
+const LARGE_BYTES: usize = 16 << 10;
+/// The most bytes that small blocks are read from together.
+const BATCH_BYTES: usize = 64 << 10;
+/// The most bytes between two blocks that are read as well: less than a page, so that all of them lie in the
+/// pages of the blocks.
+const GAP_BYTES: usize = 1024;
 
 /// Lets the other processes of this job read this one's memory, where the system lets only the ancestors of a
 /// process do that (Yama's `ptrace_scope` 1): all descendants of the launcher may.
@@ -59,6 +68,172 @@ pub unsafe fn write(pid: u32, address: u64, source: *const u8, bytes: usize) -> 
     unsafe { transfer(pid, address, source.cast_mut(), bytes, libc::process_vm_writev) }
 }
 
+/// Reads blocks, which are addresses and lengths in the process `pid`, to one place. `false` as for [`read`].
+/// What lies between blocks that are near each other is read as well, as a call takes longer for each block.
+///
+/// # Safety
+/// `target` is valid for writes of the length of all blocks.
+pub unsafe fn read_blocks(pid: u32, blocks: impl Iterator<Item = (u64, usize)>, target: *mut u8) -> bool {
+    let (mut batch, mut own) = (Batch::default(), target);
+    for (address, bytes) in blocks.filter(|&(_, bytes)| bytes > 0) {
+        if bytes >= LARGE_BYTES || !batch.has_room(address, bytes) {
+            // SAFETY: the caller guarantees the local range, of which this is a part.
+            let Some(read_bytes) = (unsafe { batch.read(pid, own) }) else { return false };
+            own = own.wrapping_add(read_bytes);
+        }
+        if bytes < LARGE_BYTES {
+            batch.add(address, bytes);
+            continue;
+        }
+        // SAFETY: as above.
+        if !unsafe { read(pid, address, own, bytes) } {
+            return false;
+        }
+        own = own.wrapping_add(bytes);
+    }
+    // SAFETY: as above.
+    unsafe { batch.read(pid, own) }.is_some()
+}
+
+/// Blocks that are read together.
+#[derive(Default)]
+struct Batch {
+    /// Addresses and lengths of the ranges that have the blocks.
+    ranges: Vec<libc::iovec>,
+    /// The length of all ranges.
+    bytes: usize,
+    /// Where each block lies in the data of the ranges, and its length.
+    pieces: Vec<(usize, usize)>,
+    room: Vec<u8>,
+}
+
+impl Batch {
+    /// By how much the last range grows if it takes a block in; `None` if that is not near.
+    fn growth(&self, address: u64, bytes: usize) -> Option<usize> {
+        let last = self.ranges.last()?;
+        let distance = (address as usize).checked_sub(last.iov_base as usize)?;
+        (distance <= last.iov_len + GAP_BYTES).then(|| (distance + bytes).saturating_sub(last.iov_len))
+    }
+
+    fn has_room(&self, address: u64, bytes: usize) -> bool {
+        match self.growth(address, bytes) {
+            Some(growth) => self.bytes + growth <= BATCH_BYTES,
+            None => self.ranges.len() < LIST_MAX && self.bytes + bytes <= BATCH_BYTES,
+        }
+    }
+
+    fn add(&mut self, address: u64, bytes: usize) {
+        let growth = self.growth(address, bytes);
+        let at = match (growth, self.ranges.last_mut()) {
+            (Some(growth), Some(last)) => {
+                let begin = self.bytes - last.iov_len;
+                last.iov_len += growth;
+                begin + (address as usize - last.iov_base as usize)
+            }
+            _ => {
+                let iov_base = address as usize as *mut libc::c_void;
+                self.ranges.push(libc::iovec { iov_base, iov_len: bytes });
+                self.bytes
+            }
+        };
+        self.bytes += growth.unwrap_or(bytes);
+        self.pieces.push((at, bytes));
+    }
+
+    /// Reads the blocks to one place, and forgets them: the length of all. `None` if the system refuses it.
+    ///
+    /// # Safety
+    /// The place is valid for writes of that length.
+    unsafe fn read(&mut self, pid: u32, target: *mut u8) -> Option<usize> {
+        self.room.resize(BATCH_BYTES.max(self.room.len()), 0);
+        let room = self.room.as_mut_ptr();
+        // SAFETY: the room has the length of the ranges.
+        let is_read =
+            unsafe { transfer_list(pid, &mut self.ranges, room, self.bytes, libc::process_vm_readv) };
+        if !is_read {
+            return None;
+        }
+        let mut done = 0;
+        for (at, bytes) in self.pieces.drain(..) {
+            // SAFETY: the piece lies in the room; the caller guarantees the target.
+            unsafe { copy::copy(target.wrapping_add(done), room.wrapping_add(at), bytes) };
+            done += bytes;
+        }
+        self.bytes = 0;
+        Some(done)
+    }
+}
+
+/// Writes from one place to blocks, which are addresses and lengths in the process `pid`. `false` as for
+/// [`write`].
+///
+/// # Safety
+/// `source` is valid for reads of the length of all blocks.
+pub unsafe fn write_blocks(pid: u32, blocks: impl Iterator<Item = (u64, usize)>, source: *const u8) -> bool {
+    let (mut list, mut listed, mut own) = (Vec::with_capacity(LIST_MAX), 0, source.cast_mut());
+    for (address, bytes) in blocks.filter(|&(_, bytes)| bytes > 0) {
+        if bytes >= LARGE_BYTES || list.len() == LIST_MAX {
+            // SAFETY: the caller guarantees the local range, of which this is a part. It is only read.
+            if !unsafe { transfer_list(pid, &mut list, own, listed, libc::process_vm_writev) } {
+                return false;
+            }
+            own = own.wrapping_add(std::mem::take(&mut listed));
+        }
+        if bytes >= LARGE_BYTES {
+            // SAFETY: as above.
+            if !unsafe { write(pid, address, own, bytes) } {
+                return false;
+            }
+            own = own.wrapping_add(bytes);
+            continue;
+        }
+        list.push(libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: bytes });
+        listed += bytes;
+    }
+    // SAFETY: as above.
+    unsafe { transfer_list(pid, &mut list, own, listed, libc::process_vm_writev) }
+}
+
+/// Moves the blocks of a list, which have so many bytes, and empties it.
+///
+/// # Safety
+/// The local range is valid for what the call does with it.
+unsafe fn transfer_list(
+    pid: u32,
+    list: &mut Vec<libc::iovec>,
+    own: *mut u8,
+    bytes: usize,
+    call: Move,
+) -> bool {
+    let mut done = 0;
+    while done < bytes {
+        let local = libc::iovec { iov_base: own.wrapping_add(done).cast(), iov_len: bytes - done };
+        let (remote, n) = (list.as_ptr(), list.len() as libc::c_ulong);
+        // SAFETY: the caller guarantees the local range; the system checks the remote ones.
+        let moved = unsafe { call(pid as libc::pid_t, &local, 1, remote, n, 0) };
+        let Some(moved) = usize::try_from(moved).ok().filter(|&moved| moved > 0) else { return false };
+        done += moved;
+        drop_front(list, moved);
+    }
+    list.clear();
+    true
+}
+
+/// Takes the first bytes of a list away.
+fn drop_front(list: &mut Vec<libc::iovec>, mut bytes: usize) {
+    let is_whole = |block: &&libc::iovec| {
+        let is_whole = block.iov_len <= bytes;
+        bytes -= if is_whole { block.iov_len } else { 0 };
+        is_whole
+    };
+    let whole = list.iter().take_while(is_whole).count();
+    list.drain(..whole);
+    if let Some(block) = list.first_mut() {
+        block.iov_base = block.iov_base.wrapping_byte_add(bytes);
+        block.iov_len -= bytes;
+    }
+}
+
 /// Moves data through a buffer, where the system's call would copy slowly: it copies by the processor's
 /// string instruction. The buffer lies like the remote data in its pages, so that only this process copies at
 /// the slow distance, by vectors. `step` has the remote address of a piece, its place, the buffer and its
@@ -103,6 +278,50 @@ unsafe fn transfer(pid: u32, address: u64, own: *mut u8, bytes: usize, call: Mov
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn blocks_are_moved_in_their_order() {
+        let source: Vec<u8> = (0..=250).cycle().take(400_000).collect();
+        // Lists that are full, large blocks between small ones, and empty ones.
+        // Some overlap, some are far from each other, and some lie before others.
+        let length = |i: usize| if i == 1500 { LARGE_BYTES } else { i % 7 };
+        let place = |i: usize| if i % 100 < 50 { 70 * i } else { 70 * (i ^ 31) };
+        let starts = (0..5000).map(|i| (place(i), length(i)));
+        let (pid, start) = (std::process::id(), source.as_ptr() as u64);
+        let blocks = starts.clone().map(|(at, bytes)| (start + at as u64, bytes));
+        let total = starts.clone().map(|(_, bytes)| bytes).sum::<usize>();
+        let mut data = vec![0; total + 1];
+        // SAFETY: the data have one byte more.
+        assert!(unsafe { read_blocks(pid, blocks, data.as_mut_ptr()) });
+        let expected: Vec<u8> =
+            starts.clone().flat_map(|(at, bytes)| source[at..at + bytes].to_vec()).collect();
+        assert!(data[..total] == expected && data[total] == 0);
+        let mut target = vec![0; source.len()];
+        let start = target.as_mut_ptr() as u64;
+        let blocks = starts.clone().map(|(at, bytes)| (start + at as u64, bytes));
+        // SAFETY: the data have one byte more, and nothing else accesses the target.
+        assert!(unsafe { write_blocks(pid, blocks, data.as_ptr()) });
+        let mut expected = vec![0; source.len()];
+        starts.for_each(|(at, bytes)| expected[at..at + bytes].copy_from_slice(&source[at..at + bytes]));
+        assert!(target == expected);
+        let wrong = [(start, 4), (8, 4)].into_iter();
+        // SAFETY: the data have more bytes.
+        assert!(!unsafe { read_blocks(pid, wrong, data.as_mut_ptr()) }, "nothing is mapped at address 8");
+    }
+
+    #[test]
+    fn a_list_loses_its_first_bytes() {
+        let block = |at: usize, iov_len| libc::iovec { iov_base: at as *mut libc::c_void, iov_len };
+        let rest = |bytes| {
+            let mut list = vec![block(100, 4), block(200, 6), block(300, 1)];
+            drop_front(&mut list, bytes);
+            list.iter().map(|block| (block.iov_base as usize, block.iov_len)).collect::<Vec<_>>()
+        };
+        assert_eq!(rest(3), [(103, 1), (200, 6), (300, 1)]);
+        assert_eq!(rest(4), [(200, 6), (300, 1)]);
+        assert_eq!(rest(9), [(205, 1), (300, 1)]);
+        assert_eq!(rest(11), []);
+    }
 
     #[test]
     fn own_memory_is_read_and_a_wrong_address_refused() {

@@ -120,11 +120,51 @@ static void refused(void) {
     DONE(MPI_Win_free(&win));
 }
 
+/* More blocks than one call of the system moves, small ones and one that is large. */
+static void many_blocks(enum kind kind) {
+    enum { BLOCKS = 2500, ALL = BLOCKS + 5000, WORDS = 3 * BLOCKS + 5002 };
+    MPI_Aint starts[64];
+    char *base;
+    MPI_Win win = open_window(kind, WORDS * sizeof(int), sizeof(int), &base, starts);
+    int to = (me + 1) % n, from = (me + n - 1) % n, *mine = (int *)base, wrong = 0;
+    int *data = malloc(ALL * sizeof *data), *got = malloc(ALL * sizeof *got);
+    int *lengths = malloc(BLOCKS * sizeof *lengths), *places = malloc(BLOCKS * sizeof *places);
+    MPI_Datatype type;
+    for (int i = 0; i < BLOCKS; i++) {
+        lengths[i] = i == 1700 ? 5001 : 1;
+        places[i] = 3 * i + 1 + (i > 1700 ? 5000 : 0);
+    }
+    DONE(MPI_Type_indexed(BLOCKS, lengths, places, MPI_INT, &type));
+    DONE(MPI_Type_commit(&type));
+    for (int i = 0; i < ALL; i++) data[i] = 10 * i + me, got[i] = -1;
+    MPI_Aint place = at(kind, starts[to], 0, 4);
+    DONE(MPI_Win_fence(0, win));
+    DONE(MPI_Put(data, ALL, MPI_INT, to, place, 1, type, win));
+    DONE(MPI_Win_fence(0, win));
+    DONE(MPI_Accumulate(data, ALL, MPI_INT, to, place, 1, type, MPI_SUM, win));
+    DONE(MPI_Win_fence(0, win));
+    DONE(MPI_Get(got, ALL, MPI_INT, to, place, 1, type, win));
+    DONE(MPI_Win_fence(0, win));
+    for (int i = 0; i < ALL; i++) wrong += got[i] != 2 * data[i];
+    CHECK(wrong, 0, "%s: elements got of many blocks", kind_name(kind));
+    wrong = 0;
+    for (int block = 0, i = 0, word = 0; block < BLOCKS; block++) {
+        for (; word < places[block]; word++) wrong += mine[word] != 0;
+        for (int k = 0; k < lengths[block]; k++) wrong += mine[word++] != 2 * (10 * i++ + from);
+    }
+    CHECK(wrong, 0, "%s: words of many blocks and between them", kind_name(kind));
+    MPI_Barrier(MPI_COMM_WORLD);
+    close_window(kind, &win, base);
+    DONE(MPI_Type_free(&type));
+    free(data), free(got), free(lengths), free(places);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     for (int kind = 0; kind < KINDS; kind++) {
         vectors(kind);
         pairs(kind);
+        many_blocks(kind);
     }
     refused();
     return finish();

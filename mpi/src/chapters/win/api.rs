@@ -84,7 +84,8 @@ unsafe fn put_slowly(mpi: &Mpi, window: &Window, origin: Buffer, place: Place) -
         match window.way(mpi, rank) {
             Way::Direct(base) => way::scatter(base, &blocks, data),
             Way::Net { pe, offset } => put_net(mpi, (pe, offset), &blocks, data),
-            Way::Process { pid, base } if way::write_process(pid, base, &blocks, data) => {}
+            Way::Process { pid, base }
+                if !way::is_for_request(window, &blocks) && way::write_process(pid, base, &blocks, data) => {}
             Way::Process { .. } | Way::Request => {
                 request::send(mpi, window, rank, &Head::new(Action::Put, &blocks), &[(data, bytes)])?;
             }
@@ -183,12 +184,14 @@ unsafe fn get_slowly(
                 landing.unpack();
                 return Ok(None);
             }
-            Way::Net { pe, offset } => get_net(mpi, rank, (pe, offset), &blocks, into, landing.finish()),
+            Way::Net { pe, offset } if !way::is_for_request(window, &blocks) => {
+                get_net(mpi, rank, (pe, offset), &blocks, into, landing.finish())
+            }
             Way::Process { pid, base } if way::read_process(pid, base, &blocks, into) => {
                 landing.unpack();
                 return Ok(None);
             }
-            Way::Process { .. } | Way::Request => {
+            Way::Process { .. } | Way::Net { .. } | Way::Request => {
                 let (head, room) = (Head::new(Action::Get, &blocks), (into, bytes));
                 request::ask(mpi, window, rank, head, &[], room, landing.finish())?
             }

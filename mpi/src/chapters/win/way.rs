@@ -12,6 +12,11 @@ use pelago_fabric::copy;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+/// From so many blocks on, a request with their list is faster than a get of each, if they have at most so
+/// many bytes on average.
+const REQUEST_BLOCKS: usize = 16;
+const REQUEST_BLOCK_BYTES: usize = 1024;
+
 /// How this process reaches a part.
 #[derive(Clone, Copy, Debug)]
 pub enum Way {
@@ -71,18 +76,22 @@ pub unsafe fn gather(base: *const u8, blocks: &Blocks, into: *mut u8) {
     }
 }
 
+/// The blocks as addresses in a process, where they lie from `base` on.
+fn addresses(base: u64, blocks: &Blocks) -> impl Iterator<Item = (u64, usize)> + '_ {
+    blocks.iter().map(move |(offset, bytes)| (base.wrapping_add(offset as u64), bytes))
+}
+
 /// Writes data to blocks of another process; `false` if the system refuses it.
 ///
 /// # Safety
 /// The data have the bytes of the blocks.
 pub unsafe fn write_process(pid: u32, base: u64, blocks: &Blocks, data: *const u8) -> bool {
-    let mut done = 0;
-    blocks.iter().all(|(offset, bytes)| {
-        let from = data.wrapping_add(done);
-        done += bytes;
+    match *blocks {
         // SAFETY: the caller guarantees the memory, as this function demands.
-        unsafe { process::write(pid, base.wrapping_add(offset as u64), from, bytes) }
-    })
+        Blocks::One(at, bytes) => unsafe { process::write(pid, base.wrapping_add(at as u64), data, bytes) },
+        // SAFETY: as above.
+        Blocks::Many(_) => unsafe { process::write_blocks(pid, addresses(base, blocks), data) },
+    }
 }
 
 /// Reads blocks of another process; `false` if the system refuses it.
@@ -90,13 +99,12 @@ pub unsafe fn write_process(pid: u32, base: u64, blocks: &Blocks, data: *const u
 /// # Safety
 /// There is room for the data of the blocks.
 pub unsafe fn read_process(pid: u32, base: u64, blocks: &Blocks, into: *mut u8) -> bool {
-    let mut done = 0;
-    blocks.iter().all(|(offset, bytes)| {
-        let to = into.wrapping_add(done);
-        done += bytes;
+    match *blocks {
         // SAFETY: the caller guarantees the memory, as this function demands.
-        unsafe { process::read(pid, base.wrapping_add(offset as u64), to, bytes) }
-    })
+        Blocks::One(at, bytes) => unsafe { process::read(pid, base.wrapping_add(at as u64), into, bytes) },
+        // SAFETY: as above.
+        Blocks::Many(_) => unsafe { process::read_blocks(pid, addresses(base, blocks), into) },
+    }
 }
 
 /// Starts puts of data to blocks of a far region. The data may be reused at return; a quiet completes the
@@ -113,6 +121,13 @@ pub unsafe fn put_net(mpi: &Mpi, (pe, start): (Pe, usize), blocks: &Blocks, data
         unsafe { endpoint.put(&mpi.core, target, data.wrapping_add(done), bytes, None) };
         done += bytes;
     }
+}
+
+/// Whether many small blocks are moved by one request to their process. Accumulates must keep their order,
+/// and so do not change their way.
+pub fn is_for_request(window: &Window, blocks: &Blocks) -> bool {
+    let (n, bytes) = (blocks.len(), blocks.bytes());
+    n >= REQUEST_BLOCKS && bytes / n <= REQUEST_BLOCK_BYTES && window.service.is_some()
 }
 
 /// Starts gets of blocks of a far region.
