@@ -71,9 +71,9 @@ fn programs_that_are_refused() {
 #[test]
 fn a_program_is_looked_for_in_the_path_of_its_pes() {
     let folder = Folder::new("path");
-    std::fs::write(folder.file("a-program"), "#!/bin/sh\necho found $1\n").unwrap();
+    fs::write(folder.file("a-program"), "#!/bin/sh\necho found $1\n").unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(folder.file("a-program"), mode).unwrap();
+    fs::set_permissions(folder.file("a-program"), mode).unwrap();
     let path = format!("PATH={}:{}", folder.0.display(), std::env::var("PATH").unwrap());
     let first = run(&["run", "-n", "1", "--env", &path, "a-program", "1"]);
     assert_eq!((first.status, first.stdout.as_str()), (0, "found 1\n"), "{}", first.stderr);

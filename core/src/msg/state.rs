@@ -187,8 +187,8 @@ pub(super) struct Peer {
     /// Sends whose data are being sent in pieces.
     pub(super) pushing: VecDeque<RequestId>,
     pub(super) is_busy: bool,
-    /// Units of the unsolicited messages that have come from it, and of those that are not kept any more. On a
-    /// node, messages that are never kept count as one each.
+    /// Units of the unsolicited messages that have come from it, and of those that are not kept any more. On
+    /// a node, messages that are never kept count as one each.
     pub(super) arrived: u64,
     pub(super) matched: u64,
     /// Over a network: units of the unsolicited messages that were sent to it, and how many may be; and how
