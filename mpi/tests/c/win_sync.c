@@ -74,26 +74,26 @@ static void exclusive(enum kind kind) {
 
 /* One process sets a flag under an exclusive lock. The others read it under shared locks, of which almost always
  * some are held: they let it go first. */
-static void exclusive_among_shared(enum kind kind) {
+static void exclusive_among_shared(enum kind kind, int all) {
     MPI_Aint starts[64];
     char *base;
     MPI_Win win = open_window(kind, sizeof(int), 4, &base, starts);
-    int one = 1, flag = 0;
+    int one = 1, flag = 0, to = all ? n - 1 : 0;
     MPI_Barrier(MPI_COMM_WORLD);
     double start = MPI_Wtime();
     if (me == n - 1) {
         while (MPI_Wtime() - start < 0.02) DONE(MPI_Win_sync(win));
-        DONE(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win));
-        DONE(MPI_Put(&one, 1, MPI_INT, 0, starts[0], 1, MPI_INT, win));
-        DONE(MPI_Win_unlock(0, win));
+        DONE(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, win));
+        DONE(MPI_Put(&one, 1, MPI_INT, to, starts[to], 1, MPI_INT, win));
+        DONE(MPI_Win_unlock(to, win));
     } else {
         while (!flag && MPI_Wtime() - start < 10) {
-            DONE(MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win));
+            DONE(all ? MPI_Win_lock_all(0, win) : MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win));
             for (int i = 0; i < 20; i++) {
-                DONE(MPI_Get(&flag, 1, MPI_INT, 0, starts[0], 1, MPI_INT, win));
-                DONE(MPI_Win_flush(0, win));
+                DONE(MPI_Get(&flag, 1, MPI_INT, to, starts[to], 1, MPI_INT, win));
+                DONE(MPI_Win_flush(to, win));
             }
-            DONE(MPI_Win_unlock(0, win));
+            DONE(all ? MPI_Win_unlock_all(win) : MPI_Win_unlock(to, win));
         }
         CHECK(flag, 1, "%s: the flag that is set under an exclusive lock", kind_name(kind));
     }
@@ -187,7 +187,9 @@ int main(int argc, char **argv) {
         neighbours(kind, 0, 0);
         neighbours(kind, MPI_MODE_NOCHECK | MPI_MODE_NOSTORE, MPI_MODE_NOCHECK);
         exclusive(kind);
-        exclusive_among_shared(kind);
+        exclusive_among_shared(kind, 0);
+        /* Of memory that is not mapped, locks of all are taken late. */
+        if (kind == ALLOCATED && one_node(MPI_COMM_WORLD)) exclusive_among_shared(kind, 1);
         several(kind);
     }
     served();

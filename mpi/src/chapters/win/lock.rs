@@ -9,7 +9,7 @@
 //! * A shared origin that finds some waiting takes its addition back and lets them go first, so that shared
 //!   ones which come again and again do not keep an exclusive one out. It does so for a bounded time, as a
 //!   holder may wait for a message of this origin; and not while it holds another lock of the window, as the
-//!   holders for whom the exclusive one waits may wait for that.
+//!   holders for whom the exclusive one waits may wait for that. Before it takes several it looks at them.
 //!
 //! An origin that maps the block uses atomics of its processor. Others use the runtime's atomics over the
 //! network, which the target's progress or its service thread executes, or where no PE maps another, the
@@ -156,6 +156,19 @@ pub fn acquire(mpi: &Mpi, peer: &Peer, hold: Hold, has_others: bool) {
                 let is_kept_out = word.look() & if is_courteous { !(EXCLUSIVE - 1) } else { EXCLUSIVE } != 0;
                 !is_kept_out && try_shared(&word, is_courteous)
             });
+        }
+    }
+}
+
+/// Lets exclusive origins that wait for one of several locks go first, before this process takes all of them
+/// as shared ones. Those that it does not map are not looked at.
+pub fn let_go_first<'a>(mpi: &Mpi, peers: impl Iterator<Item = &'a Peer>) {
+    let mut end = None;
+    for peer in peers {
+        let has_waiting = || peer.lock().is_some_and(|word| word.load(Ordering::Relaxed) >= WAITING);
+        if has_waiting() {
+            let end = *end.get_or_insert_with(|| Instant::now() + COURTESY);
+            wait(mpi, peer, || !has_waiting() || Instant::now() >= end);
         }
     }
 }

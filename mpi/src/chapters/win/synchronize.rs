@@ -239,6 +239,9 @@ pub unsafe fn win_lock_all(mpi: &Mpi, assert: c_int, win: MPI_Win) -> Result {
     // them.
     let me = window.comm.my_rank();
     let near = (0..window.len()).filter(|&rank| rank == me || !window.parts[rank].mapped(mpi).is_null());
+    if hold == Hold::Shared {
+        lock::let_go_first(mpi, near.clone().map(|rank| &window.parts[rank].peer));
+    }
     for rank in near {
         let part = &window.parts[rank];
         let has_others = !window.epoch().locks.is_empty();
