@@ -69,7 +69,7 @@ pub unsafe fn write(pid: u32, address: u64, source: *const u8, bytes: usize) -> 
 }
 
 /// Reads blocks, which are addresses and lengths in the process `pid`, to one place. `false` as for [`read`].
-/// What lies between blocks that are near each other is read as well, as a call takes longer for each block.
+/// The bytes between blocks that are near each other are read as well, as a call takes longer for each block.
 ///
 /// # Safety
 /// `target` is valid for writes of the length of all blocks.
@@ -77,7 +77,7 @@ pub unsafe fn read_blocks(pid: u32, blocks: impl Iterator<Item = (u64, usize)>, 
     let (mut batch, mut own) = (Batch::default(), target);
     for (address, bytes) in blocks.filter(|&(_, bytes)| bytes > 0) {
         if bytes >= LARGE_BYTES || !batch.has_room(address, bytes) {
-            // SAFETY: the caller guarantees the local range, of which this is a part.
+            // SAFETY: the caller guarantees the local range, which has these bytes.
             let Some(read_bytes) = (unsafe { batch.read(pid, own) }) else { return false };
             own = own.wrapping_add(read_bytes);
         }
@@ -85,13 +85,13 @@ pub unsafe fn read_blocks(pid: u32, blocks: impl Iterator<Item = (u64, usize)>, 
             batch.add(address, bytes);
             continue;
         }
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the local range, which has these bytes.
         if !unsafe { read(pid, address, own, bytes) } {
             return false;
         }
         own = own.wrapping_add(bytes);
     }
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees the local range, which has these bytes.
     unsafe { batch.read(pid, own) }.is_some()
 }
 
@@ -173,14 +173,14 @@ pub unsafe fn write_blocks(pid: u32, blocks: impl Iterator<Item = (u64, usize)>,
     let (mut list, mut listed, mut own) = (Vec::with_capacity(LIST_MAX), 0, source.cast_mut());
     for (address, bytes) in blocks.filter(|&(_, bytes)| bytes > 0) {
         if bytes >= LARGE_BYTES || list.len() == LIST_MAX {
-            // SAFETY: the caller guarantees the local range, of which this is a part. It is only read.
+            // SAFETY: the caller guarantees the local range, which has these bytes. They are only read.
             if !unsafe { transfer_list(pid, &mut list, own, listed, libc::process_vm_writev) } {
                 return false;
             }
             own = own.wrapping_add(std::mem::take(&mut listed));
         }
         if bytes >= LARGE_BYTES {
-            // SAFETY: as above.
+            // SAFETY: the caller guarantees the local range, which has these bytes. They are only read.
             if !unsafe { write(pid, address, own, bytes) } {
                 return false;
             }
@@ -190,11 +190,11 @@ pub unsafe fn write_blocks(pid: u32, blocks: impl Iterator<Item = (u64, usize)>,
         list.push(libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: bytes });
         listed += bytes;
     }
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees the local range, which has these bytes. They are only read.
     unsafe { transfer_list(pid, &mut list, own, listed, libc::process_vm_writev) }
 }
 
-/// Moves the blocks of a list, which have so many bytes, and empties it.
+/// Moves the blocks of a list, which have this number of bytes, and empties it.
 ///
 /// # Safety
 /// The local range is valid for what the call does with it.

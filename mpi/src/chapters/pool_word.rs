@@ -42,7 +42,7 @@ impl PoolWord {
         }
     }
 
-    /// Sets the word to `new` if it is `compare`: its old value. `mapped` is the word where it is mapped here.
+    /// Sets the word to `new` if it is `compare`: its old value. `mapped` as for [`add`](PoolWord::add).
     pub fn swap(&self, mpi: &Mpi, mapped: Option<&AtomicU64>, (compare, new): (u64, u64)) -> u64 {
         if let Some(word) = mapped {
             // SYNC POINT pool-word: as above.

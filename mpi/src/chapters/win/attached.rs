@@ -7,7 +7,7 @@ use super::control::{Peer, more_bytes};
 use crate::chapters::library::Mpi;
 use std::collections::BTreeMap;
 
-/// What a process has attached.
+/// The memory that a process has attached.
 #[derive(Default)]
 pub struct Attached {
     /// The length of each range and its place in the control block, by address.

@@ -200,7 +200,7 @@ impl Peer {
     }
 }
 
-/// What this process knows of the ranges of another one, or of itself.
+/// The ranges of another process, or of this one, as far as this process knows them.
 #[derive(Default)]
 pub struct Known(Mutex<Sorted>);
 

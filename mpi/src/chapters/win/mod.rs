@@ -93,9 +93,9 @@ pub struct Window {
     /// The data that its hot calls read.
     record: &'static Record,
     outstanding: Outstanding,
-    /// What this process has attached.
+    /// The memory that this process has attached.
     attached: Mutex<Attached>,
-    /// What it knows of the attached memory of each process, of a dynamic window.
+    /// The attached memory of each process, as far as it is known here; of a dynamic window.
     known: Box<[Known]>,
     control: Control,
     epoch: Mutex<Epoch>,

@@ -12,8 +12,8 @@ use pelago_fabric::copy;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-/// From so many blocks on, a request with their list is faster than a get of each, if they have at most so
-/// many bytes on average.
+/// From this number of blocks on, a request with their list is faster than a transfer of each, if they have
+/// at most these bytes on average.
 const REQUEST_BLOCKS: usize = 16;
 const REQUEST_BLOCK_BYTES: usize = 1024;
 
@@ -89,7 +89,7 @@ pub unsafe fn write_process(pid: u32, base: u64, blocks: &Blocks, data: *const u
     match *blocks {
         // SAFETY: the caller guarantees the memory, as this function demands.
         Blocks::One(at, bytes) => unsafe { process::write(pid, base.wrapping_add(at as u64), data, bytes) },
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the memory, as this function demands.
         Blocks::Many(_) => unsafe { process::write_blocks(pid, addresses(base, blocks), data) },
     }
 }
@@ -102,7 +102,7 @@ pub unsafe fn read_process(pid: u32, base: u64, blocks: &Blocks, into: *mut u8) 
     match *blocks {
         // SAFETY: the caller guarantees the memory, as this function demands.
         Blocks::One(at, bytes) => unsafe { process::read(pid, base.wrapping_add(at as u64), into, bytes) },
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees the memory, as this function demands.
         Blocks::Many(_) => unsafe { process::read_blocks(pid, addresses(base, blocks), into) },
     }
 }
