@@ -165,7 +165,7 @@ impl Batch {
 }
 
 /// Writes from one place to blocks, which are addresses and lengths in the process `pid`. `false` as for
-/// [`write`].
+/// [`write()`].
 ///
 /// # Safety
 /// `source` is valid for reads of the length of all blocks.
