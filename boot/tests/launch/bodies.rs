@@ -2,12 +2,14 @@
 //!
 //! Invariant: every wait in a body is bounded; a wait that exceeds its limit ends the PE with exit status 99.
 
-use std::io::Write;
+use std::io::{PipeWriter, Write};
 use std::process::exit;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use pelago_boot::{BootError, Job, JobSpec, Launcher, Settings, launch};
-use rustix::event::{Timespec, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, kill_process, test_kill_process};
 
 /// The variables that tell a body which is itself a launcher what to launch.
@@ -86,8 +88,7 @@ fn in_job(body: &str, job: Job) {
             exit(if body == "rest-then-fail" { 4 } else { 0 });
         }
         "rest-then-fail" | "rest-then-end" => job.barrier().unwrap(),
-        "abort-quietly" if one => job.abort(job.first_pe(), 6, ""),
-        "abort-quietly" => work_on(job),
+        "abort-quietly" => abort_quietly(&job),
         "watch" => {
             say("watching");
             for _ in 0..60_000 {
@@ -100,6 +101,48 @@ fn in_job(body: &str, job: Job) {
         _ => {}
     }
     block()
+}
+
+/// The pipe to which the handler of SIGTERM writes when it came.
+static TOLD: OnceLock<PipeWriter> = OnceLock::new();
+
+extern "C" fn note_time(_signal: i32) {
+    let told = TOLD.get().expect("the pipe was opened before the handler was installed");
+    let _ = rustix::io::write(told, &now().to_le_bytes());
+}
+
+fn now() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// PE 1 ends the job, and PE 0 says whether it was told so at least 100 ms later.
+fn abort_quietly(job: &Job) -> ! {
+    let (reader, writer) = std::io::pipe().unwrap();
+    TOLD.set(writer).unwrap();
+    if job.rank() == 1 {
+        job.put("begun", &now().to_le_bytes()).unwrap();
+    } else {
+        // SAFETY: the handler reads a clock and writes to a pipe.
+        unsafe { libc::signal(libc::SIGTERM, note_time as extern "C" fn(i32) as usize) };
+    }
+    job.barrier().unwrap();
+    let begun = job.get(1, "begun").unwrap().unwrap();
+    let begun = u64::from_le_bytes(begun.try_into().unwrap());
+    job.barrier().unwrap();
+    if job.rank() == 1 {
+        job.abort(job.first_pe(), 6, "");
+    }
+    let limit = Timespec::try_from(Duration::from_secs(60)).unwrap();
+    let mut told = [PollFd::new(&reader, PollFlags::IN)];
+    while matches!(poll(&mut told, Some(&limit)), Err(Errno::INTR)) {}
+    if !told[0].revents().contains(PollFlags::IN) {
+        exit(99);
+    }
+    let mut at = [0; 8];
+    assert_eq!(rustix::io::read(&reader, &mut at), Ok(8));
+    say(&format!("PE 0 had 100 ms: {}", u64::from_le_bytes(at) - begun >= 100_000_000));
+    exit(0)
 }
 
 /// Works on until the launcher has noticed the end of PE 1, and asks it once more after that.
