@@ -9,7 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { BLOCKS = 101, WINDOW_MAX = 64, BYTES_MAX = 4 << 20 };
+/* Windows of the longest messages have 16. */
+enum { BLOCKS = 101, WINDOW_MAX = 64, BYTES_MAX = 4 << 20, TARGET_BYTES = 16 * BYTES_MAX };
 static const double BLOCK_NS = 200e3;
 
 static int rank;
@@ -54,7 +55,8 @@ static void window(size_t bytes, int messages)
         receive(1, 1, 1);
     } else if (rank == 1) {
         for (int i = 0; i < messages; i++) {
-            MPI_Irecv(target, (int)bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &requests[i]);
+            /* Each has a place of its own, as the standard demands, and as Pelago's program has. */
+            MPI_Irecv(target + (size_t)i * bytes, (int)bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &requests[i]);
         }
         MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE);
         send(0, 1, 1);
@@ -111,14 +113,14 @@ int main(int count, char **arguments)
     MPI_Init(&count, &arguments);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     source = malloc(BYTES_MAX);
-    target = malloc(BYTES_MAX);
+    target = malloc(TARGET_BYTES);
     if (source == NULL || target == NULL) {
         fprintf(stderr, "rank %d: no memory\n", rank);
         MPI_Abort(MPI_COMM_WORLD, 2);
         return 2;
     }
     memset(source, 1, BYTES_MAX);
-    memset(target, 1, BYTES_MAX);
+    memset(target, 1, TARGET_BYTES);
     for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
         measure("one-way", SIZES[i], 0);
     }
