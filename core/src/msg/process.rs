@@ -6,7 +6,7 @@ use pelago_fabric::sync::{AtomicBool, Ordering};
 /// The pieces of a transfer through a buffer, in bytes, and the size of a page.
 const PIECE_BYTES: usize = 16 << 10;
 const PAGE_BYTES: usize = 4096;
-/// The most blocks that one call of the system moves.
+/// One system call moves at most this number of blocks (`IOV_MAX`).
 const LIST_MAX: usize = 1024;
 /// Blocks from this length on are moved one by one.
 const LARGE_BYTES: usize = 16 << 10;
@@ -40,7 +40,7 @@ pub unsafe fn read(pid: u32, address: u64, target: *mut u8, bytes: usize) -> boo
     if copy::is_slow_distance(target as usize, address as usize) {
         // SAFETY: the caller guarantees the local range; `at` is a piece of it.
         return in_pieces(address, bytes, |address, at, buffer, piece| unsafe {
-            let is_read = transfer(pid, address, buffer, piece, libc::process_vm_readv);
+            let is_read = transfer(pid, &mut [block(address, piece)], buffer, piece, libc::process_vm_readv);
             if is_read {
                 copy::copy(target.add(at), buffer, piece);
             }
@@ -48,7 +48,7 @@ pub unsafe fn read(pid: u32, address: u64, target: *mut u8, bytes: usize) -> boo
         });
     }
     // SAFETY: the caller guarantees the local range, and the system checks the remote one.
-    unsafe { transfer(pid, address, target, bytes, libc::process_vm_readv) }
+    unsafe { transfer(pid, &mut [block(address, bytes)], target, bytes, libc::process_vm_readv) }
 }
 
 /// Writes `bytes` bytes to an address in the process `pid`. `false` if the system refuses it, or the process
@@ -61,11 +61,11 @@ pub unsafe fn write(pid: u32, address: u64, source: *const u8, bytes: usize) -> 
         // SAFETY: the caller guarantees the local range; `at` is a piece of it.
         return in_pieces(address, bytes, |address, at, buffer, piece| unsafe {
             copy::copy(buffer, source.add(at), piece);
-            transfer(pid, address, buffer, piece, libc::process_vm_writev)
+            transfer(pid, &mut [block(address, piece)], buffer, piece, libc::process_vm_writev)
         });
     }
     // SAFETY: the caller guarantees the local range, and the system checks the remote one.
-    unsafe { transfer(pid, address, source.cast_mut(), bytes, libc::process_vm_writev) }
+    unsafe { transfer(pid, &mut [block(address, bytes)], source.cast_mut(), bytes, libc::process_vm_writev) }
 }
 
 /// Reads blocks, which are addresses and lengths in the process `pid`, to one place. `false` as for [`read`].
@@ -131,8 +131,7 @@ impl Batch {
                 begin + (address as usize - last.iov_base as usize)
             }
             _ => {
-                let iov_base = address as usize as *mut libc::c_void;
-                self.ranges.push(libc::iovec { iov_base, iov_len: bytes });
+                self.ranges.push(block(address, bytes));
                 self.bytes
             }
         };
@@ -148,11 +147,10 @@ impl Batch {
         self.room.resize(BATCH_BYTES.max(self.room.len()), 0);
         let room = self.room.as_mut_ptr();
         // SAFETY: the room has the length of the ranges.
-        let is_read =
-            unsafe { transfer_list(pid, &mut self.ranges, room, self.bytes, libc::process_vm_readv) };
-        if !is_read {
+        if !unsafe { transfer(pid, &mut self.ranges, room, self.bytes, libc::process_vm_readv) } {
             return None;
         }
+        self.ranges.clear();
         let mut done = 0;
         for (at, bytes) in self.pieces.drain(..) {
             // SAFETY: the piece lies in the room; the caller guarantees the target.
@@ -174,9 +172,10 @@ pub unsafe fn write_blocks(pid: u32, blocks: impl Iterator<Item = (u64, usize)>,
     for (address, bytes) in blocks.filter(|&(_, bytes)| bytes > 0) {
         if bytes >= LARGE_BYTES || list.len() == LIST_MAX {
             // SAFETY: the caller guarantees the local range, which has these bytes. They are only read.
-            if !unsafe { transfer_list(pid, &mut list, own, listed, libc::process_vm_writev) } {
+            if !unsafe { transfer(pid, &mut list, own, listed, libc::process_vm_writev) } {
                 return false;
             }
+            list.clear();
             own = own.wrapping_add(std::mem::take(&mut listed));
         }
         if bytes >= LARGE_BYTES {
@@ -187,24 +186,24 @@ pub unsafe fn write_blocks(pid: u32, blocks: impl Iterator<Item = (u64, usize)>,
             own = own.wrapping_add(bytes);
             continue;
         }
-        list.push(libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: bytes });
+        list.push(block(address, bytes));
         listed += bytes;
     }
     // SAFETY: the caller guarantees the local range, which has these bytes. They are only read.
-    unsafe { transfer_list(pid, &mut list, own, listed, libc::process_vm_writev) }
+    unsafe { transfer(pid, &mut list, own, listed, libc::process_vm_writev) }
 }
 
-/// Moves the blocks of a list, which have this number of bytes, and empties it.
+/// A block of another process.
+fn block(address: u64, bytes: usize) -> libc::iovec {
+    libc::iovec { iov_base: address as usize as *mut libc::c_void, iov_len: bytes }
+}
+
+/// Moves blocks, which have this number of bytes together, to or from one place. The system may move fewer
+/// in a call; the list has what is left then.
 ///
 /// # Safety
 /// The local range is valid for what the call does with it.
-unsafe fn transfer_list(
-    pid: u32,
-    list: &mut Vec<libc::iovec>,
-    own: *mut u8,
-    bytes: usize,
-    call: Move,
-) -> bool {
+unsafe fn transfer(pid: u32, mut list: &mut [libc::iovec], own: *mut u8, bytes: usize, call: Move) -> bool {
     let mut done = 0;
     while done < bytes {
         let local = libc::iovec { iov_base: own.wrapping_add(done).cast(), iov_len: bytes - done };
@@ -213,25 +212,25 @@ unsafe fn transfer_list(
         let moved = unsafe { call(pid as libc::pid_t, &local, 1, remote, n, 0) };
         let Some(moved) = usize::try_from(moved).ok().filter(|&moved| moved > 0) else { return false };
         done += moved;
-        drop_front(list, moved);
+        list = without_front(list, moved);
     }
-    list.clear();
     true
 }
 
-/// Takes the first bytes of a list away.
-fn drop_front(list: &mut Vec<libc::iovec>, mut bytes: usize) {
+/// A list without its first bytes.
+fn without_front(list: &mut [libc::iovec], mut bytes: usize) -> &mut [libc::iovec] {
     let is_whole = |block: &&libc::iovec| {
         let is_whole = block.iov_len <= bytes;
         bytes -= if is_whole { block.iov_len } else { 0 };
         is_whole
     };
     let whole = list.iter().take_while(is_whole).count();
-    list.drain(..whole);
-    if let Some(block) = list.first_mut() {
+    let rest = &mut list[whole..];
+    if let Some(block) = rest.first_mut() {
         block.iov_base = block.iov_base.wrapping_byte_add(bytes);
         block.iov_len -= bytes;
     }
+    rest
 }
 
 /// Moves data through a buffer, where the system's call would copy slowly: it copies by the processor's
@@ -256,24 +255,6 @@ type Move = unsafe extern "C" fn(
     libc::c_ulong,
     libc::c_ulong,
 ) -> isize;
-
-/// # Safety
-/// The local range is valid for what the call does with it.
-unsafe fn transfer(pid: u32, address: u64, own: *mut u8, bytes: usize, call: Move) -> bool {
-    let mut done = 0;
-    while done < bytes {
-        let local = libc::iovec { iov_base: own.wrapping_add(done).cast(), iov_len: bytes - done };
-        let address = (address as usize).wrapping_add(done) as *mut libc::c_void;
-        let remote = libc::iovec { iov_base: address, iov_len: bytes - done };
-        // SAFETY: the caller guarantees the local range; the system checks the remote one.
-        let moved = unsafe { call(pid as libc::pid_t, &local, 1, &remote, 1, 0) };
-        match usize::try_from(moved) {
-            Ok(moved) if moved > 0 => done += moved,
-            _ => return false,
-        }
-    }
-    true
-}
 
 #[cfg(test)]
 mod tests {
@@ -311,11 +292,12 @@ mod tests {
 
     #[test]
     fn a_list_loses_its_first_bytes() {
-        let block = |at: usize, iov_len| libc::iovec { iov_base: at as *mut libc::c_void, iov_len };
         let rest = |bytes| {
-            let mut list = vec![block(100, 4), block(200, 6), block(300, 1)];
-            drop_front(&mut list, bytes);
-            list.iter().map(|block| (block.iov_base as usize, block.iov_len)).collect::<Vec<_>>()
+            let mut list = [block(100, 4), block(200, 6), block(300, 1)];
+            without_front(&mut list, bytes)
+                .iter()
+                .map(|block| (block.iov_base as usize, block.iov_len))
+                .collect::<Vec<_>>()
         };
         assert_eq!(rest(3), [(103, 1), (200, 6), (300, 1)]);
         assert_eq!(rest(4), [(200, 6), (300, 1)]);

@@ -85,7 +85,7 @@ impl Attached {
         !self.has_room(needs) || self.messages.len() >= LOOK_MIN.max(2 * self.left)
     }
 
-    /// Looks for messages that have left, so that one that needs this much room can be kept.
+    /// Drops messages that have left, if they are many, or if `needs` bytes have no room without that.
     fn look(&mut self, needs: usize, mut has_left: impl FnMut(RequestId) -> bool) {
         self.first_below(u64::MAX, &mut has_left);
         if self.needs_look(needs) {

@@ -227,19 +227,23 @@ mod tests {
         }
     }
 
-    fn words() -> [Here; 2] {
+    /// A free lock of a process that is mapped, and one of a process that is not.
+    fn free_locks() -> [Here; 2] {
         [true, false].map(|is_mapped| Here(AtomicU64::new(0), is_mapped))
     }
 
     #[test]
     fn courteous_shared_origins_let_a_waiting_exclusive_one_go_first() {
-        for word in words() {
+        for word in free_locks() {
             assert!(try_shared(&word, true) && try_shared(&word, true));
             let mut seen = try_exclusive(&word).unwrap_err();
             let mut other = try_exclusive(&word).unwrap_err();
             assert!(!try_waiting(&word, &mut seen), "two hold it");
             assert!(!try_shared(&word, true), "one waits");
-            assert!(try_shared(&word, false), "that one holds another lock");
+            assert!(
+                try_shared(&word, false),
+                "an origin that holds another lock of the window does not wait"
+            );
             (0..3).for_each(|_| give_back(&word, Hold::Shared));
             assert!(!try_shared(&word, true), "the lock is free, but one waits");
             assert!(try_waiting(&word, &mut seen) && !try_waiting(&word, &mut other));
@@ -259,7 +263,7 @@ mod tests {
     #[test]
     fn an_exclusive_holder_is_alone() {
         const TURNS: usize = if cfg!(miri) { 10 } else { 2000 };
-        for word in words() {
+        for word in free_locks() {
             let (readers, writers) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let turn = |number: usize| {
                 if number.is_multiple_of(3) {
