@@ -3,8 +3,9 @@
 
 use pelago::am::Handlers;
 use pelago::sim::SimParams;
+use pelago::sync::{AtomicUsize, Ordering};
 use pelago::{Spmd, Symmetric, Team, World, prelude::*};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// No job takes longer, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -130,6 +131,47 @@ fn an_agreement_that_meets_another_call_ends_the_job() {
                 });
                 assert!(text.contains(MEETS), "{what}: {text}");
             }
+        }
+    }
+}
+
+/// The word of a thread that was seen to sleep.
+const HAS_SLEPT: usize = usize::MAX;
+
+/// Waits until a thread of this process sleeps. It may wake, and end, as soon as one PE has seen it sleep.
+fn wait_for_sleep(tid: &AtomicUsize) {
+    let (start, futex) = (Instant::now(), format!("{} ", libc::SYS_futex));
+    loop {
+        let thread = tid.load(Ordering::Relaxed);
+        let call = std::fs::read_to_string(format!("/proc/self/task/{thread}/syscall"));
+        if thread == HAS_SLEPT || call.is_ok_and(|call| call.starts_with(&futex)) {
+            return tid.store(HAS_SLEPT, Ordering::Relaxed);
+        }
+        assert!(start.elapsed() < LIMIT, "waited {LIMIT:?} for the sleep of PE 2");
+        std::thread::yield_now();
+    }
+}
+
+/// The member that agrees sleeps when the others make their call: they wake it.
+#[test]
+fn an_agreement_that_sleeps_is_woken_by_another_call() {
+    for form in ["auto", "schedule"] {
+        for (other, call) in OTHERS {
+            let job = Spmd::new(3).setting("PELAGO_COLL_FORM", form).setting("PELAGO_TEST_SLEEPS", "on");
+            let (what, tid) =
+                (format!("space of PE 2 and {other} of the others, {form}"), AtomicUsize::new(0));
+            let text = end_of(job, &what, move |world| {
+                let (a, b) = (world.alloc_zeroed(300).unwrap(), world.alloc_zeroed(300).unwrap());
+                let team = world.team();
+                if world.my_pe() == 2 {
+                    tid.store(rustix::thread::gettid().as_raw_nonzero().get() as usize, Ordering::Relaxed);
+                    drop(team.space(64).unwrap());
+                } else {
+                    wait_for_sleep(&tid);
+                    call(&team, &a, &b);
+                }
+            });
+            assert!(text.contains(MEETS), "{what}: {text}");
         }
     }
 }
