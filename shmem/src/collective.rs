@@ -11,7 +11,7 @@ use crate::base::fault::{Call, Mark, OrFail, fail};
 use crate::base::hot::JOB;
 use crate::library::{self, Library};
 use crate::rma::{self, Kind};
-use crate::symmetric::spans::{Stored, Unit};
+use crate::symmetric::spans::{Operand, Stored, Unit};
 use crate::team;
 use pelago::{Collective, Team};
 
@@ -156,8 +156,10 @@ fn broadcast_units<U: Unit>(
         return 0;
     }
     let root = root(call, pe_root, team);
-    let (target, source) =
-        (library.span(call, "dest", dest, nelems), library.span(call, "source", source, nelems));
+    let (target, source) = (
+        library.span(call, Operand::Dest, dest, nelems),
+        library.span(call, Operand::Source, source, nelems),
+    );
     team.broadcast(root, target, source).or_fail(call);
     0
 }
@@ -231,8 +233,8 @@ pub(crate) fn fcollect_units<U: Unit>(
     call: Call,
 ) -> c_int {
     let library = library::of(call);
-    let target = library.span(call, "dest", dest, product(nelems, team.n_pes()));
-    team.all_gather(target, library.span(call, "source", source, nelems)).or_fail(call);
+    let target = library.span(call, Operand::Dest, dest, product(nelems, team.n_pes()));
+    team.all_gather(target, library.span(call, Operand::Source, source, nelems)).or_fail(call);
     0
 }
 
@@ -253,8 +255,8 @@ pub(crate) fn collect_units<U: Unit>(
     }
     let counts: Vec<usize> = told.iter().map(|words| words[0] as usize).collect();
     let all = counts.iter().fold(0, |sum: usize, &count| sum.saturating_add(count));
-    let target = library.span(call, "dest", dest, all);
-    let source = library.span(call, "source", source, nelems);
+    let target = library.span(call, Operand::Dest, dest, all);
+    let source = library.span(call, Operand::Source, source, nelems);
     match counts.iter().all(|&count| count == nelems) {
         true => team.all_gather(target, source),
         false => team.all_gather_varying(target, source, &counts),
@@ -273,8 +275,8 @@ pub(crate) fn alltoall_units<U: Unit>(
 ) -> c_int {
     let library = library::of(call);
     let all = product(nelems, team.n_pes());
-    let target = library.span(call, "dest", dest, all);
-    team.all_to_all(target, library.span(call, "source", source, all)).or_fail(call);
+    let target = library.span(call, Operand::Dest, dest, all);
+    team.all_to_all(target, library.span(call, Operand::Source, source, all)).or_fail(call);
     0
 }
 
@@ -296,8 +298,8 @@ pub(crate) fn alltoalls_units<U: Unit>(
     let (dst, sst) = (stride("dst", dst), stride("sst", sst));
     let all = product(nelems, team.n_pes());
     let extent = |stride: usize| if all == 0 { 0 } else { product(all - 1, stride).saturating_add(1) };
-    let target = library.span(call, "dest", dest, extent(dst));
-    let source = library.span(call, "source", source, extent(sst));
+    let target = library.span(call, Operand::Dest, dest, extent(dst));
+    let source = library.span(call, Operand::Source, source, extent(sst));
     team.all_to_all_strided(target, source, nelems, (dst, sst)).or_fail(call);
     0
 }
@@ -320,8 +322,8 @@ impl Library {
         let is_root = team.my_rank() == root;
         if team.is_plain() {
             // The direct forms write only the target at the root, which is its source here.
-            let source = self.span(call, "source", source, nelems);
-            let target = if is_root { source } else { self.span(call, "dest", dest, nelems) };
+            let source = self.span(call, Operand::Source, source, nelems);
+            let target = if is_root { source } else { self.span(call, Operand::Dest, dest, nelems) };
             return team.broadcast(root, target, source).or_fail(call);
         }
         let words = [root as u64, (nelems as u64) << 8 | size_of::<U>() as u64];
@@ -337,7 +339,7 @@ impl Library {
                 format_args!("PE {pe} calls it with other arguments ({theirs}) than this PE ({mine})"),
             );
         }
-        self.span(call, "dest", dest, nelems);
+        self.span(call, Operand::Dest, dest, nelems);
         if !is_root {
             let (pe, bytes) = (team.pe(root) as c_int, nelems * size_of::<U>());
             // SAFETY: the target has this many bytes, as was just checked.

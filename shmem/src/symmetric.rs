@@ -100,20 +100,6 @@ impl Memory {
         self.statics.are_constant(address, bytes)
     }
 
-    /// The same as `locate` for the source of a collective operation, which may be constants.
-    pub(crate) fn locate_source(
-        &'static self,
-        call: Call,
-        what: &str,
-        address: usize,
-        bytes: usize,
-    ) -> RemoteAddress {
-        match self.statics.find_constants(address, bytes) {
-            Some((array, offset)) => RemoteAddress { array, offset },
-            None => self.locate(call, what, address, bytes),
-        }
-    }
-
     /// The same in a call that requires a symmetric address: `what` names the argument.
     pub(crate) fn locate(
         &'static self,

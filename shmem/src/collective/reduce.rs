@@ -9,7 +9,7 @@ use crate::base::abi::{LongDouble, TeamHandle, c_char, c_int, c_long, size_t};
 use crate::base::fault::{Call, OrFail};
 use crate::library;
 use crate::library::teams::Triplet;
-use crate::symmetric::spans::{Stored, Unit};
+use crate::symmetric::spans::{Operand, Stored, Unit};
 use crate::team;
 use pelago::{Collective, Combiner, IntoCombiner, ReduceOp, Reducible, Team};
 use std::ffi::CStr;
@@ -132,8 +132,9 @@ fn reduce_with<U: Unit>(
     call: Call,
 ) {
     let library = library::of(call);
-    let target = library.span(call, "dest", dest, nreduce);
-    team.all_reduce(Ready(combiner), target, library.span(call, "source", source, nreduce)).or_fail(call);
+    let target = library.span(call, Operand::Dest, dest, nreduce);
+    team.all_reduce(Ready(combiner), target, library.span(call, Operand::Source, source, nreduce))
+        .or_fail(call);
 }
 
 #[inline(never)]
@@ -173,8 +174,8 @@ fn scan_units<U: Unit, const INCLUSIVE: bool>(
     call: Call,
 ) -> c_int {
     let library = library::of(call);
-    let target = library.span(call, "dest", dest, nelems);
-    let source = library.span(call, "source", source, nelems);
+    let target = library.span(call, Operand::Dest, dest, nelems);
+    let source = library.span(call, Operand::Source, source, nelems);
     if INCLUSIVE {
         team.inclusive_scan(Ready(combiner), target, source).or_fail(call);
         return 0;

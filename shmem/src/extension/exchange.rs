@@ -9,6 +9,7 @@
 use crate::base::abi::{TeamHandle, c_int, c_void, size_t};
 use crate::base::fault::{Call, OrFail, fail};
 use crate::library;
+use crate::symmetric::spans::Operand;
 use crate::team;
 use pelago::{Collective, Team};
 
@@ -37,8 +38,8 @@ pub(crate) unsafe fn alltoallv(
     let (receives, sends) = (Extent::new(receives), Extent::new(sends));
     let dest = dest.cast::<u8>().wrapping_add(receives.start);
     let source = source.cast::<u8>().wrapping_add(sends.start);
-    let target = library.span(call, "dest", dest, receives.bytes);
-    let source = library.span(call, "source", source, sends.bytes);
+    let target = library.span(call, Operand::Dest, dest, receives.bytes);
+    let source = library.span(call, Operand::Source, source, sends.bytes);
     team.all_to_all_varying(target, source, &receives.blocks, &sends.blocks).or_fail(call);
     0
 }

@@ -12,7 +12,7 @@ use crate::collective::root;
 use crate::handles::{self, Handles};
 use crate::library;
 use crate::symmetric::check::User;
-use crate::symmetric::spans::{Stored, Unit};
+use crate::symmetric::spans::{Operand, Stored, Unit};
 use crate::team;
 use pelago::sync::Ordering;
 use pelago::{Collective, Combiner, ReduceOp, Reducible, Team};
@@ -75,8 +75,12 @@ pub(crate) unsafe fn broadcastmem(
     let in_use = if is_root { source_of(dest, source, nelems) } else { NO_SOURCE };
     start(call, team, request, in_use, |team| {
         let root = root(call, pe_root, team);
-        let target = library.span(call, "dest", dest.cast::<u8>(), nelems);
-        team.nonblocking().broadcast(root, target, library.span(call, "source", source.cast::<u8>(), nelems))
+        let target = library.span(call, Operand::Dest, dest.cast::<u8>(), nelems);
+        team.nonblocking().broadcast(
+            root,
+            target,
+            library.span(call, Operand::Source, source.cast::<u8>(), nelems),
+        )
     })
 }
 
@@ -92,8 +96,9 @@ pub(crate) unsafe fn fcollectmem(
     let library = library::of(call);
     start(call, team, request, source_of(dest, source, nelems), |team| {
         let all = nelems.saturating_mul(team.n_pes());
-        let target = library.span(call, "dest", dest.cast::<u8>(), all);
-        team.nonblocking().all_gather(target, library.span(call, "source", source.cast::<u8>(), nelems))
+        let target = library.span(call, Operand::Dest, dest.cast::<u8>(), all);
+        team.nonblocking()
+            .all_gather(target, library.span(call, Operand::Source, source.cast::<u8>(), nelems))
     })
 }
 
@@ -111,8 +116,8 @@ pub(crate) unsafe fn alltoallmem(
     let n_pes = unsafe { team::n_pes(call, team) }.max(0) as usize;
     start(call, team, request, source_of(dest, source, nelems.saturating_mul(n_pes)), |team| {
         let all = nelems.saturating_mul(team.n_pes());
-        let target = library.span(call, "dest", dest.cast::<u8>(), all);
-        team.nonblocking().all_to_all(target, library.span(call, "source", source.cast::<u8>(), all))
+        let target = library.span(call, Operand::Dest, dest.cast::<u8>(), all);
+        team.nonblocking().all_to_all(target, library.span(call, Operand::Source, source.cast::<u8>(), all))
     })
 }
 
@@ -169,8 +174,8 @@ fn reduce_with<U: Unit>(
 ) -> c_int {
     let library = library::of(call);
     start(call, team, request, source_of(dest, source, nreduce), |team| {
-        let target = library.span(call, "dest", dest, nreduce);
-        let source = library.span(call, "source", source, nreduce);
+        let target = library.span(call, Operand::Dest, dest, nreduce);
+        let source = library.span(call, Operand::Source, source, nreduce);
         team.nonblocking().all_reduce(Ready(combiner), target, source)
     })
 }

@@ -5,12 +5,29 @@
 //! Objects lie at multiples of their size in the arrays, as they are aligned to it; complex numbers, whose
 //! alignment is only half their size, have two views.
 
-use super::Memory;
+use super::{Memory, RemoteAddress};
 use crate::base::abi::LongDouble;
 use crate::base::fault::{Call, fail};
 use num_complex::Complex;
 use pelago::{Element, Span, View};
 use std::sync::OnceLock;
+
+/// An argument of a collective operation that names elements.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operand {
+    Source,
+    Dest,
+}
+
+impl Operand {
+    /// The name of the argument.
+    fn name(self) -> &'static str {
+        match self {
+            Operand::Source => "source",
+            Operand::Dest => "dest",
+        }
+    }
+}
 
 /// A type of the interface, and the element type that it is treated as.
 pub(crate) trait Stored: Element {
@@ -109,7 +126,7 @@ impl Memory {
     pub(crate) fn span<U: Unit>(
         &'static self,
         call: Call,
-        what: &'static str,
+        operand: Operand,
         address: *const U,
         count: usize,
     ) -> Span<'static, U> {
@@ -119,7 +136,7 @@ impl Memory {
             || count > (array.bytes - offset) / size_of::<U>()
             || !offset.is_multiple_of(size_of::<U>())
         {
-            return self.span_slowly(call, what, address as usize, count);
+            return self.span_slowly(call, operand, address as usize, count);
         }
         let index = offset / size_of::<U>();
         U::of(array).whole.span(index..index + count)
@@ -130,7 +147,7 @@ impl Memory {
     fn span_slowly<U: Unit>(
         &'static self,
         call: Call,
-        what: &'static str,
+        operand: Operand,
         address: usize,
         count: usize,
     ) -> Span<'static, U> {
@@ -138,10 +155,12 @@ impl Memory {
         if count == 0 {
             return U::of(&arrays.heap).whole.span(0..0);
         }
-        let bytes = count.saturating_mul(size);
-        let remote = match what {
-            "source" => self.locate_source(call, what, address, bytes),
-            _ => self.locate(call, what, address, bytes),
+        let (bytes, what) = (count.saturating_mul(size), operand.name());
+        let is_source = operand == Operand::Source;
+        let constants = is_source.then(|| self.statics.find_constants(address, bytes)).flatten();
+        let remote = match constants {
+            Some((array, offset)) => RemoteAddress { array, offset },
+            None => self.locate(call, what, address, bytes),
         };
         let array = match std::ptr::eq(remote.array, &raw const *self.heap) {
             true => &arrays.heap,
