@@ -14,6 +14,7 @@
 
 use crate::world::World;
 use pelago_boot::{Settings, launch};
+use pelago_core::msg::process;
 use pelago_core::wait::stall;
 use pelago_fabric::Provider;
 use std::time::{Duration, Instant};
@@ -70,6 +71,29 @@ pub fn is_idle_when_it_may_sleep(world: &World) -> bool {
         }
         assert!(since.elapsed() < LIMIT, "waited for operations to complete");
     }
+}
+
+/// Lets the other processes of the job access this one's memory by system calls.
+#[doc(hidden)]
+pub fn permit_reads() {
+    process::permit_reads();
+}
+
+/// Whether a word at this address of the process of another PE can be read.
+#[doc(hidden)]
+pub fn reads_memory(world: &World, pe: usize, address: u64) -> bool {
+    let mut word = 0_u64;
+    // SAFETY: the word is valid for writes, and the system checks the address in the other process.
+    world
+        .core()
+        .pid_of(pe)
+        .is_some_and(|pid| unsafe { process::read(pid, address, (&raw mut word).cast(), size_of::<u64>()) })
+}
+
+/// The parts of its long messages that this PE has copied to their receivers.
+#[doc(hidden)]
+pub fn helped_parts(world: &World) -> u64 {
+    world.core().helped_parts()
 }
 
 /// The states that a PE has of others, each made at the first contact.

@@ -20,6 +20,7 @@ mod parts_of_exchanges;
 mod procedures;
 mod semaphore;
 mod shared_array;
+mod shared_copies;
 mod shared_slots;
 mod split_barrier;
 mod team;

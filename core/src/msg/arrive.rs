@@ -1,7 +1,6 @@
 //! Messages that have arrived: they are matched, received or kept, and answered.
 
 use super::envelope::{Context, Envelope};
-use super::process;
 use super::request::{Phase, Request, RequestId};
 use super::state::{Answer, Exchange, Kept, State, Unexpected, units};
 use super::wire::{ANNOUNCE_WORDS, Announcement, Home, Kind, Target};
@@ -164,6 +163,7 @@ impl Exchange {
                 self.note_allowed(from, second);
                 Some(())
             }
+            Kind::Share => self.help(world, (from, RequestId::from_code(value)), payload.words::<3>()),
         }
     }
 
@@ -288,7 +288,7 @@ impl Exchange {
         let request = self.requests.get(id);
         (request.envelope, request.bytes, request.pe) = (envelope, bytes, from);
         let (target, wanted) = (request.buffer, bytes.min(request.room));
-        if self.read(world, from, home, (target, wanted))? {
+        if self.read(world, (from, send), home, (target, wanted))? {
             self.complete(id);
             self.finish_send(from, send);
             return Some(());
@@ -312,7 +312,7 @@ impl Exchange {
     fn read(
         &mut self,
         world: &Teams,
-        from: Pe,
+        (from, send): (Pe, u64),
         home: Home,
         (target, bytes): (*mut u8, usize),
     ) -> Option<bool> {
@@ -337,15 +337,17 @@ impl Exchange {
                     unsafe { copy::transfer(target, address as *const u8, bytes) };
                     return Some(true);
                 }
-                let (peer, cma) = (&mut self.peers[from], &mut self.cma);
+                let peer = &self.peers[from];
                 let Some(pid) = pid.filter(|_| peer.is_readable) else { return Some(false) };
-                if !cma.reads(bytes, peer.arriving == 0) {
+                if !self.cma.reads(bytes, peer.arriving == 0) {
                     return Some(false);
                 }
+                let start = self.cma.start_read(bytes);
                 // SAFETY: the caller of the receive keeps its room valid.
-                let read = || unsafe { process::read(pid, address, target, bytes) };
-                peer.is_readable = cma.read(bytes, read);
-                Some(peer.is_readable)
+                let is_read = unsafe { self.read_process((from, send), (pid, address), (target, bytes)) };
+                self.cma.note_read(bytes, start);
+                self.peers[from].is_readable = is_read;
+                Some(is_read)
             }
         }
     }

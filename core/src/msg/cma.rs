@@ -85,15 +85,17 @@ impl Cma {
         forced.unwrap_or_else(|| self.class(bytes).reads(is_alone && bytes <= TRIAL_BYTES_MAX))
     }
 
-    /// Reads a message by `read`, which returns whether it could.
-    pub(super) fn read(&mut self, bytes: usize, read: impl FnOnce() -> bool) -> bool {
-        if self.forced.is_some() || self.class(bytes).reads.are_over() {
-            return read();
+    /// A message is about to be read: the time, if the read is a trial.
+    pub(super) fn start_read(&mut self, bytes: usize) -> Option<Instant> {
+        let is_trial = self.forced.is_none() && !self.class(bytes).reads.are_over();
+        is_trial.then(Instant::now)
+    }
+
+    /// A message was read.
+    pub(super) fn note_read(&mut self, bytes: usize, start: Option<Instant>) {
+        if let Some(start) = start {
+            self.class(bytes).reads.add(bytes, start);
         }
-        let start = Instant::now();
-        let is_read = read();
-        self.class(bytes).reads.add(bytes, start);
-        is_read
     }
 
     /// A message is asked for in pieces.
@@ -158,7 +160,8 @@ mod tests {
         let mut cma = Cma::new(None);
         for _ in 0..TRIALS {
             assert!(cma.reads(65536, true));
-            assert!(cma.read(65536, || true));
+            let start = cma.start_read(65536);
+            cma.note_read(65536, start);
         }
         assert!(cma.reads(65536, false), "beside others a message in pieces would be timed wrongly");
         for n in 0..TRIALS {

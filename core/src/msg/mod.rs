@@ -2,7 +2,8 @@
 //!
 //! Protocols, by length. A *very short* message lies in the cell of a FIFO; a *short* one in the FIFO's data
 //! area, from which the receiver copies it (both are eager); a *long* one is announced, and the receiver
-//! reads it from the sender's memory where the system permits it, and else asks for it in pieces. Over a
+//! reads it from the sender's memory where the system permits it (a sender that waits copies a part of it), and
+//! else asks for it in pieces. Over a
 //! network short messages are eager and long ones come in pieces. Unsolicited messages that no receive has
 //! asked for are kept, up to a bound for each sender; after that the FIFO stays full, or the sender has no
 //! more credit, so that its sends wait. A receive that waits and has no message yet takes more.
@@ -23,7 +24,7 @@ mod peers;
 pub mod process;
 pub mod queue;
 pub mod request;
-
+mod shared_copy;
 pub mod state;
 pub mod wire;
 

@@ -562,6 +562,11 @@ impl TwoSided {
         self.msg.get_if_open().map_or(0, |state| state.lock().exchange.matching.unexpected_len())
     }
 
+    /// The number of parts of its long messages that this PE has copied to their receivers.
+    pub fn helped_parts(&self) -> u64 {
+        self.msg.get_if_open().map_or(0, |state| state.lock().exchange.helped_parts)
+    }
+
     /// A number that changes when a message arrives or a request completes.
     pub fn message_activity(&self) -> u64 {
         self.msg.get_if_open().map_or(0, |state| {

@@ -70,7 +70,7 @@ impl Out {
         unsafe { self.fifos[UNSOLICITED].send(first.words, first.head(), first.data, first.bytes) }
     }
 
-    fn send_answer(&mut self, answer: &Answer) -> bool {
+    pub(super) fn send_answer(&mut self, answer: &Answer) -> bool {
         let head = answer.payload();
         // SAFETY: the payload is the head: no bytes are read behind it.
         unsafe { self.fifos[SOLICITED].send(answer.words, head, std::ptr::dangling(), 0) }

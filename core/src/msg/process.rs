@@ -51,6 +51,16 @@ pub unsafe fn read(pid: u32, address: u64, target: *mut u8, bytes: usize) -> boo
     unsafe { transfer(pid, &mut [block(address, bytes)], target, bytes, libc::process_vm_readv) }
 }
 
+/// Whether the process `pid` has memory: not one that has ended, even if its parent has not noticed. It
+/// reads a byte at an address, which need not be valid.
+pub fn exists(pid: u32, address: u64) -> bool {
+    let mut byte = 0_u8;
+    // SAFETY: the byte is valid for writes, and the system checks the remote range.
+    let is_read =
+        unsafe { transfer(pid, &mut [block(address, 1)], &raw mut byte, 1, libc::process_vm_readv) };
+    is_read || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
 /// Writes `bytes` bytes to an address in the process `pid`. `false` if the system refuses it, or the process
 /// has no such memory; a part may have been written then.
 ///

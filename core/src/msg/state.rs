@@ -18,6 +18,7 @@ use pelago_fabric::lazy::LazyTable;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::doorbell::Doorbell;
 use pelago_fabric::shm::fifo::{Consumer, INLINE_BYTES, Producer, Words};
+use pelago_fabric::shm::shared_copy::SharedCopy;
 use pelago_fabric::sync::{self, AtomicU64, Ordering};
 use std::collections::VecDeque;
 use std::mem::transmute;
@@ -128,6 +129,11 @@ pub(super) struct Exchange {
     pub(super) is_flushing: bool,
     /// Which long messages are read from the memory of their sender's process.
     pub(super) cma: Cma,
+    /// The state of copies that their senders share, unless PEs of this node share cores; and their number.
+    pub(super) own_copy: Option<&'static SharedCopy>,
+    pub(super) copies: u32,
+    /// The parts of its messages that this PE has written to their receivers.
+    pub(super) helped_parts: u64,
     /// Sends whose data are being put, and receives whose buffers are to be concealed.
     pub(super) putting: Vec<RequestId>,
     pub(super) written: Vec<RequestId>,
@@ -180,6 +186,8 @@ pub(super) struct Peer {
     pub(super) recorded_arrivals: u64,
     /// Whether its memory can be read by a system call, as far as is known.
     pub(super) is_readable: bool,
+    /// Whether it can write this PE's memory by a system call, as far as is known.
+    pub(super) is_writable: bool,
     /// Sends whose first message waits for room, in order.
     pub(super) waiting: VecDeque<RequestId>,
     /// Solicited messages that wait for room.
@@ -226,6 +234,12 @@ impl Answer {
         Answer { words, payload: [wanted as u64, key, offset], len: 3, exposes: None }
     }
 
+    /// A request for help with the copy of a message to this place.
+    pub(super) fn share(send: u64, (target, bytes): (*mut u8, usize), round: u32) -> Answer {
+        let payload = [bytes as u64, target as u64, round.into()];
+        Answer { words: [Kind::Share.with(send), 0], payload, len: 3, exposes: None }
+    }
+
     /// Names the memory in which the data of an accepted message are wanted.
     pub(super) fn set_target(&mut self, target: Target) {
         self.payload[1..].copy_from_slice(&target.words());
@@ -241,6 +255,8 @@ impl Answer {
 pub(super) struct Out {
     pub(super) fifos: [Producer<'static>; 2],
     doorbell: &'static Doorbell,
+    /// The state of the copies of messages to it.
+    pub(super) copy: &'static SharedCopy,
     /// This PE's bit in the peer's set of contacts.
     contact: (&'static AtomicU64, u64),
     has_sent: bool,
@@ -256,6 +272,7 @@ impl Out {
         Out {
             fifos: segment.fifos(own, to).map(|fifo| fifo.producer()),
             doorbell: &segment.blocks()[to].doorbell,
+            copy: &segment.blocks()[to].copy,
             contact: (&segment.contacts(to)[own / 64], 1 << (own % 64)),
             has_sent: false,
         }
@@ -351,6 +368,7 @@ impl State {
         }
         let kept = limits.unexpected_bytes / n_pes / UNIT_BYTES;
         let kept_max = (kept as u64).max(KEPT_MIN);
+        let has_own_core = memory.blocks().len() <= world.cores;
         let words = own.map_or(&[][..], |own| shared.contacts(own));
         State {
             inputs,
@@ -364,6 +382,9 @@ impl State {
                 busy: VecDeque::new(),
                 is_flushing: false,
                 cma: Cma::new(limits.single_copy),
+                own_copy: own.filter(|_| has_own_core).map(|own| &*shared.blocks()[own].copy),
+                copies: 0,
+                helped_parts: 0,
                 putting: Vec::new(),
                 written: Vec::new(),
                 stalled: Vec::new(),
@@ -537,6 +558,7 @@ impl Peer {
             recorded: 0,
             recorded_arrivals: 0,
             is_readable: limits.single_copy != Some(false),
+            is_writable: true,
             waiting: VecDeque::new(),
             answers: VecDeque::new(),
             pushing: VecDeque::new(),

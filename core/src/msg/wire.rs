@@ -12,6 +12,7 @@
 //! Written   | receive                       | -           | all data were put to the target
 //! Ask       | -                             | -           | has the PE sent all?
 //! Last      | -                             | -           | it has
+//! Share     | send                          | -           | bytes, address and round of the receiver's copy
 //! ```
 //! The first three are *unsolicited*: the receiver may have to keep them. The others are *solicited*: they
 //! are answers to a message of their receiver, so that it can always take them. Over a network the purpose of
@@ -34,6 +35,7 @@ pub enum Kind {
     Ask,
     Last,
     Written,
+    Share,
 }
 
 /// The largest value.
@@ -62,6 +64,7 @@ impl Kind {
             7 => Kind::Ask,
             8 => Kind::Last,
             9 => Kind::Written,
+            10 => Kind::Share,
             _ => return None,
         };
         Some((kind, word & VALUE_MAX))
@@ -159,8 +162,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_first_word_is_what_was_packed(kind in 0..10_u64, value in 0..=VALUE_MAX, purpose: u8) {
-            let (kind, _) = Kind::of(kind << 48).expect("there are ten kinds");
+        fn a_first_word_is_what_was_packed(kind in 0..11_u64, value in 0..=VALUE_MAX, purpose: u8) {
+            let (kind, _) = Kind::of(kind << 48).expect("there are eleven kinds");
             prop_assert_eq!(Kind::of(kind.with(value) | u64::from(purpose) << 56), Some((kind, value)));
         }
 
@@ -190,6 +193,6 @@ mod tests {
         assert_eq!(Announcement::from_words([0, 0, 0, 2]), None);
         assert_eq!(Announcement::from_words([1 << 48, 0, 0, 0]), None);
         assert_eq!(Announcement::from_words([0, u64::MAX, 0, 0]), None);
-        assert_eq!(Kind::of(10 << 48), None);
+        assert_eq!(Kind::of(11 << 48), None);
     }
 }

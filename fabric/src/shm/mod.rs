@@ -13,6 +13,7 @@ mod home;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
+pub mod shared_copy;
 
 #[cfg(all(test, loom))]
 mod models;

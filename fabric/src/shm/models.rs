@@ -5,6 +5,7 @@ use super::doorbell::{Cause, Doorbell, Sleepers};
 use super::fifo::{self, Fifo, Shared};
 use super::flags::{Arrival, Meeting, Stamp};
 use super::ring::{Cell, Payload, Positions, Ring};
+use super::shared_copy::{Helped, SharedCopy};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence_after_update, spin_once};
 use loom::model::Builder;
 use loom::sync::Arc;
@@ -300,4 +301,79 @@ fn loom_fifo_keeps_order_and_reuses_cells() {
         }
         producer.join().unwrap();
     });
+}
+
+/// Units of the model's copies. Nothing but the protocol orders the accesses to their data.
+const UNITS: u32 = 3;
+
+struct Copied {
+    copy: SharedCopy,
+    /// The round in which each unit was copied.
+    data: [AtomicU32; UNITS as usize],
+    /// The message that starts a round.
+    begun: AtomicU32,
+}
+
+impl Copied {
+    fn put(&self, round: u32, unit: u32) {
+        let before = self.data[unit as usize].swap(round, Ordering::Relaxed);
+        assert_eq!(before, round - 1, "unit {unit} is copied once in each round");
+    }
+
+    /// The helper's part of a round, in which it can write, or not.
+    fn help(&self, round: u32, is_refused: bool) {
+        while let Some(part) = self.copy.claim_back(round, 1) {
+            if is_refused {
+                return self.copy.note_written(round, part.end, true);
+            }
+            part.clone().for_each(|unit| self.put(round, unit));
+            self.copy.note_written(round, part.start, false);
+        }
+    }
+
+    /// The receiver's part.
+    fn receive(&self, round: u32) {
+        self.copy.begin(round, UNITS);
+        self.begun.store(round, Ordering::Release);
+        while let Some(part) = self.copy.claim_front(round, 1) {
+            part.for_each(|unit| self.put(round, unit));
+        }
+        loop {
+            match self.copy.helped(round, UNITS) {
+                Helped::Writing => spin_once(),
+                Helped::Written => break,
+                Helped::Refused(part) => {
+                    part.for_each(|unit| self.put(round, unit));
+                    break;
+                }
+            }
+        }
+        for unit in &self.data {
+            assert_eq!(unit.load(Ordering::Relaxed), round, "the round is over");
+        }
+    }
+}
+
+#[test]
+fn loom_shared_copy_copies_each_unit_once() {
+    for refused in [0, 1] {
+        explore(3, move || {
+            let copied = Arc::new(Copied {
+                copy: SharedCopy::default(),
+                data: std::array::from_fn(|_| AtomicU32::new(0)),
+                begun: AtomicU32::new(0),
+            });
+            let theirs = Arc::clone(&copied);
+            let helper = thread::spawn(move || {
+                for round in 1..=2 {
+                    // The helper may come too late, but never too early.
+                    if theirs.begun.load(Ordering::Acquire) >= round {
+                        theirs.help(round, round == refused);
+                    }
+                }
+            });
+            (1..=2).for_each(|round| copied.receive(round));
+            helper.join().unwrap();
+        });
+    }
 }

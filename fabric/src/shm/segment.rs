@@ -16,6 +16,7 @@ use super::fifo::{Fifo, Shared};
 use super::flags::{Arrival, Meeting};
 use super::home;
 use super::ring::{CELL_BYTES, Cell, Positions, Ring};
+use super::shared_copy::SharedCopy;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, CacheLine, Ordering, differs};
 use crate::types::{FabricError, FabricResult, Pe};
 use rustix::fs::MemfdFlags;
@@ -212,6 +213,8 @@ pub struct Block {
     pub inbox: Positions,
     /// The two ends of its inbox for replies.
     pub answers: Positions,
+    /// The copies of long messages to it, on which their senders help.
+    pub copy: CacheLine<SharedCopy>,
     /// Its agreement records: two, used in turn.
     pub records: [CacheLine<[AtomicU64; AGREEMENT_WORDS]>; 2],
     /// Its last error before it left, if there was one: written before `departure` says that it has left.
