@@ -30,7 +30,7 @@ pub use env::{
     settings_table, user_settings,
 };
 pub use error::BootError;
-pub use hosts::{HostSlots, HostsError, hosts_of_file, hosts_of_list, hosts_of_slurm};
+pub use hosts::{HostSlots, HostsError, hosts_of_file, hosts_of_list, hosts_of_slurm, tasks_of_slurm};
 pub use job::{Job, Launcher, Notifier};
 pub use jobs::{JobRecord, JobState, JobsError, LeftProcess, PeRow, PeState, jobs};
 pub use locality::{
