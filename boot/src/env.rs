@@ -12,9 +12,11 @@ use thiserror::Error;
 
 use crate::logging::LogFilter;
 
+mod other;
 mod parse;
 mod secure;
 
+pub use other::{OtherVariable, SetBy, other_variables};
 pub use secure::is_secure;
 
 /// The prefix of every variable of the runtime.
@@ -113,13 +115,47 @@ pub enum KeepFolder {
     Path(String),
 }
 
-/// The party that sets a variable.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SettingKind {
-    /// The user who runs the program.
-    User,
-    /// Pelago itself, for the processes that it starts.
+/// What a setting is about. The lists of settings have a part for each, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// The symmetric heap and other memory of a PE.
+    Memory,
+    /// The PEs of a node: threads and processors.
+    Processors,
+    /// How a job starts and is recorded.
+    Start,
+    /// How a PE waits, and when it gives up.
+    Waiting,
+    /// The network between nodes.
+    Network,
+    /// Barriers and collective operations.
+    Collectives,
+    /// Messages, active and two-sided.
+    Messages,
+    /// Mistakes, logs, counters, timelines.
+    Diagnosis,
+    /// The simulation of networks and nodes.
+    Simulation,
+    /// Pelago itself sets the variable, for the processes that it starts.
     Internal,
+}
+
+impl Subject {
+    /// The title of this part of the list.
+    pub fn title(self) -> &'static str {
+        match self {
+            Subject::Memory => "Memory",
+            Subject::Processors => "PEs and processors",
+            Subject::Start => "The start of a job",
+            Subject::Waiting => "Waiting, and its limits",
+            Subject::Network => "The network",
+            Subject::Collectives => "Collective operations",
+            Subject::Messages => "Messages",
+            Subject::Diagnosis => "Finding errors, and measuring",
+            Subject::Simulation => "Simulated nodes and networks, for tests",
+            Subject::Internal => "Internal",
+        }
+    }
 }
 
 /// One row of the table of settings, as text.
@@ -133,8 +169,8 @@ pub struct SettingInfo {
     pub accepts: &'static str,
     /// The effect of the setting.
     pub help: &'static str,
-    /// The party that sets the variable.
-    pub kind: SettingKind,
+    /// The part of the list that has this row.
+    pub subject: Subject,
 }
 
 /// Why the environment was refused.
@@ -187,9 +223,9 @@ fn advice(nearest: Option<&str>) -> String {
 }
 
 /// Generates the struct, its parsing and its table from one row per setting: `field: Type = parser,
-/// "VARIABLE", "default" (empty: None), kind, accepts "...", help "..."`.
+/// "VARIABLE", "default" (empty: None), subject, accepts "...", help "..."`.
 macro_rules! settings {
-    ($($field:ident: $type:ty = $parser:path, $name:literal, $default:literal, $kind:ident,
+    ($($field:ident: $type:ty = $parser:path, $name:literal, $default:literal, $subject:ident,
        accepts $accepts:literal, help $help:literal;)*) => {
         /// The settings of this process, one field for each row of the table.
         #[derive(Clone, Debug, PartialEq)]
@@ -223,149 +259,149 @@ macro_rules! settings {
         }
 
         static TABLE: &[SettingInfo] = &[$(SettingInfo {
-            name: $name, default: $default, accepts: $accepts, help: $help, kind: SettingKind::$kind,
+            name: $name, default: $default, accepts: $accepts, help: $help, subject: Subject::$subject,
         }),*];
     };
 }
 
 settings! {
-    heap: MemorySize = parse::memory, "PELAGO_HEAP_SIZE", "auto", User,
+    heap: MemorySize = parse::memory, "PELAGO_HEAP_SIZE", "auto", Memory,
         accepts "auto, share, or bytes such as 4096, 64m or 1.5g",
         help "size of the symmetric heap of each PE, taken when touched; auto: 512m, or less where a share \
               is less; share: its part of three quarters of the node's memory";
-    pool: MemorySize = parse::memory, "PELAGO_POOL_SIZE", "auto", User,
+    pool: MemorySize = parse::memory, "PELAGO_POOL_SIZE", "auto", Memory,
         accepts "auto, share, or bytes such as 4096, 64m or 1.5g",
         help "memory of each PE for teams, spaces and windows, taken when touched; auto: as the heap, at \
               least 64m, in MPI programs a share; share: its part of three quarters of the node's memory";
-    pes_per_process: usize = parse::pes, "PELAGO_PES_PER_PROCESS", "1", User,
+    pes_per_process: usize = parse::pes, "PELAGO_PES_PER_PROCESS", "1", Processors,
         accepts "a number from 1 to 4096",
         help "PEs of each process, as threads (`pelago::run`); `pelago run -n` counts PEs, others processes";
-    bind: bool = parse::switch, "PELAGO_BIND", "off", User,
+    bind: bool = parse::switch, "PELAGO_BIND", "off", Processors,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "where a process has several PEs: keep each on one of the process's processors, in turn";
-    spread: bool = parse::switch, "PELAGO_SPREAD", "on", User,
+    spread: bool = parse::switch, "PELAGO_SPREAD", "on", Processors,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "where a node has a core for each of its PEs: keep two PEs from sharing one; affinity masks \
               are obeyed and stay as they are";
-    init_timeout: Duration = parse::seconds, "PELAGO_INIT_TIMEOUT", "60", User,
+    init_timeout: Duration = parse::seconds, "PELAGO_INIT_TIMEOUT", "60", Start,
         accepts "seconds above 0 and up to 1000000, such as 60 or 0.5",
         help "how long a PE and the launcher wait for the others while the job forms";
-    counters: bool = parse::switch, "PELAGO_COUNTERS", "off", User,
+    counters: bool = parse::switch, "PELAGO_COUNTERS", "off", Diagnosis,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "count operations and bytes; takes operations off the fast path";
-    trace: Option<String> = parse::text, "PELAGO_TRACE", "", User,
+    trace: Option<String> = parse::text, "PELAGO_TRACE", "", Diagnosis,
         accepts "the name of a folder",
         help "each PE leaves a timeline of its operations in this folder (`pelago run --trace` reads them)";
-    stats: Option<String> = parse::text, "PELAGO_STATS", "", User,
+    stats: Option<String> = parse::text, "PELAGO_STATS", "", Diagnosis,
         accepts "the name of a folder",
         help "each PE leaves statistics of its operations in this folder (`pelago run --stats` reads them)";
-    barrier: BarrierKind = parse::barrier, "PELAGO_BARRIER", "auto", User,
+    barrier: BarrierKind = parse::barrier, "PELAGO_BARRIER", "auto", Collectives,
         accepts "auto, flags, counter or dissemination",
         help "algorithm of the barrier";
-    route: RouteKind = parse::route, "PELAGO_ROUTE", "auto", User,
+    route: RouteKind = parse::route, "PELAGO_ROUTE", "auto", Network,
         accepts "auto or net",
         help "how PEs reach each other; net: over a provider even if memory could be mapped, for tests";
-    fabric: FabricKind = parse::fabric, "PELAGO_FABRIC", "auto", User,
+    fabric: FabricKind = parse::fabric, "PELAGO_FABRIC", "auto", Network,
         accepts "auto, shm, tcp or ofi",
         help "provider for PEs that are not mapped; auto: ofi if all machines have a fast network, else tcp";
-    tcp_interface: Option<String> = parse::auto_text, "PELAGO_TCP_INTERFACE", "auto", User,
+    tcp_interface: Option<String> = parse::auto_text, "PELAGO_TCP_INTERFACE", "auto", Network,
         accepts "auto, or the name or the address of an interface",
         help "the interface at which the provider tcp listens; auto: all that others can reach";
-    tcp_congestion: Option<String> = parse::auto_text, "PELAGO_TCP_CONGESTION", "auto", User,
+    tcp_congestion: Option<String> = parse::auto_text, "PELAGO_TCP_CONGESTION", "auto", Network,
         accepts "auto, system, or the name of an algorithm, such as cubic",
         help "congestion control of the provider tcp; auto: the system's, but cubic or reno in place of bbr, \
               whose timers are slow between near machines";
-    tcp_encrypt: bool = parse::switch, "PELAGO_TCP_ENCRYPT", "off", User,
+    tcp_encrypt: bool = parse::switch, "PELAGO_TCP_ENCRYPT", "off", Network,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "encrypt what the provider tcp sends; with PELAGO_FABRIC=auto no other provider is taken then";
     ofi_providers: Option<String> = parse::text, "PELAGO_OFI_PROVIDER",
-        "cxi,efa,verbs;ofi_rxm,psm3,opx,tcp;ofi_rxm", User,
+        "cxi,efa,verbs;ofi_rxm,psm3,opx,tcp;ofi_rxm", Network,
         accepts "names of libfabric's providers, with commas between them",
         help "providers of libfabric to use, the preferred one first (`pelago info --fabrics`)";
-    ofi_interface: Option<String> = parse::auto_text, "PELAGO_OFI_INTERFACE", "auto", User,
+    ofi_interface: Option<String> = parse::auto_text, "PELAGO_OFI_INTERFACE", "auto", Network,
         accepts "auto, or the name of a domain or the address of an interface",
         help "which of this machine's interfaces libfabric uses; auto: the first that others can reach";
-    ofi_library: Option<String> = parse::auto_text, "PELAGO_OFI_LIBRARY", "auto", User,
+    ofi_library: Option<String> = parse::auto_text, "PELAGO_OFI_LIBRARY", "auto", Network,
         accepts "auto, or the path of a libfabric.so.1",
         help "libfabric; auto: the one that the system finds";
-    sync_memory: SyncMemoryKind = parse::sync_memory, "PELAGO_SYNC_MEMORY", "pairwise-doubling", User,
+    sync_memory: SyncMemoryKind = parse::sync_memory, "PELAGO_SYNC_MEMORY", "pairwise-doubling", Collectives,
         accepts "additional, barrier, pairwise-doubling, pairwise-structure or pairwise-edges",
         help "how the synchronisation memory of scheduled collectives is reused";
-    coll_form: CollFormKind = parse::coll_form, "PELAGO_COLL_FORM", "auto", User,
+    coll_form: CollFormKind = parse::coll_form, "PELAGO_COLL_FORM", "auto", Collectives,
         accepts "auto or schedule",
         help "form of blocking collectives; schedule: as between nodes, also within a node";
-    coll_algorithms: Option<String> = parse::text, "PELAGO_COLL", "", User,
+    coll_algorithms: Option<String> = parse::text, "PELAGO_COLL", "", Collectives,
         accepts "operation=algorithm, several with commas, such as broadcast=binomial,all_reduce=ring",
         help "algorithms of scheduled collectives, in place of those chosen (`pelago coll list`)";
-    coll_tuning: Option<String> = parse::text, "PELAGO_COLL_TUNING", "", User,
+    coll_tuning: Option<String> = parse::text, "PELAGO_COLL_TUNING", "", Collectives,
         accepts "the path of a file that `pelago tune` has written",
         help "tuning file: the best algorithms by operation, bytes and PEs";
-    coll_online: CollOnlineKind = parse::coll_online, "PELAGO_COLL_ONLINE", "off", User,
+    coll_online: CollOnlineKind = parse::coll_online, "PELAGO_COLL_ONLINE", "off", Collectives,
         accepts "off, on or any-order",
         help "the first blocking collectives of a team try algorithms, and the fastest is kept; any-order: \
               also those that combine floats in other orders, so that calls may differ in the last bits";
-    coll_online_folder: KeepFolder = parse::keep_folder, "PELAGO_COLL_ONLINE_FOLDER", "auto", User,
+    coll_online_folder: KeepFolder = parse::keep_folder, "PELAGO_COLL_ONLINE_FOLDER", "auto", Collectives,
         accepts "auto, off, or the path of a folder",
         help "where PELAGO_COLL_ONLINE keeps what it has found for the next job; auto: pelago in \
               XDG_CACHE_HOME, or in ~/.cache; off: nowhere";
-    deterministic: bool = parse::switch, "PELAGO_DETERMINISTIC", "off", User,
+    deterministic: bool = parse::switch, "PELAGO_DETERMINISTIC", "off", Collectives,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "combine elements in the order of PEs, so that results depend on no algorithm";
-    check: bool = parse::switch, "PELAGO_CHECK", "off", User,
+    check: bool = parse::switch, "PELAGO_CHECK", "off", Diagnosis,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "find mistakes: collective calls that differ; in OpenSHMEM programs, freed memory and more";
-    spins: Option<u32> = parse::auto_count, "PELAGO_SPINS", "auto", User,
+    spins: Option<u32> = parse::auto_count, "PELAGO_SPINS", "auto", Waiting,
         accepts "auto, or a count from 0 to 4294967295",
         help "number of polls before a waiting PE yields its core; auto: by PEs and cores";
-    yields: Option<u32> = parse::auto_count, "PELAGO_YIELDS", "auto", User,
+    yields: Option<u32> = parse::auto_count, "PELAGO_YIELDS", "auto", Waiting,
         accepts "auto, or a count from 0 to 4294967295",
         help "on a node: number of yields before a waiting PE sleeps; auto: by PEs and cores";
-    wait_limit: Option<Duration> = parse::limit, "PELAGO_WAIT_LIMIT", "none", User,
+    wait_limit: Option<Duration> = parse::limit, "PELAGO_WAIT_LIMIT", "none", Waiting,
         accepts "none, or seconds above 0 and up to 1000000, such as 300",
         help "how long a PE waits for others before it fails and says what it waits for";
-    stall_report: Option<Duration> = parse::stall, "PELAGO_STALL_REPORT", "30", User,
+    stall_report: Option<Duration> = parse::stall, "PELAGO_STALL_REPORT", "30", Waiting,
         accepts "off, 0, or seconds above 0 and up to 1000000, such as 30",
         help "how long a PE waits before a stall report; the job ends if no PE can continue";
-    peer_timeout: Option<Duration> = parse::limit, "PELAGO_PEER_TIMEOUT", "30", User,
+    peer_timeout: Option<Duration> = parse::limit, "PELAGO_PEER_TIMEOUT", "30", Waiting,
         accepts "none, or seconds above 0 and up to 1000000, such as 30",
         help "how long the host of another PE may be silent before the job ends; checked by waiting PEs";
-    service: bool = parse::switch, "PELAGO_SERVICE_THREAD", "on", User,
+    service: bool = parse::switch, "PELAGO_SERVICE_THREAD", "on", Waiting,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "between nodes: a progress thread serves other PEs while this one computes";
-    sim_seed: Option<u64> = parse::seed, "PELAGO_SIM_SEED", "none", User,
+    sim_seed: Option<u64> = parse::seed, "PELAGO_SIM_SEED", "none", Simulation,
         accepts "none, or a number from 0 to 18446744073709551615",
         help "seed of the faults of the simulated network between threads; none: no faults";
-    sim_nodes: Option<u32> = parse::nodes, "PELAGO_SIM_NODES", "none", User,
+    sim_nodes: Option<u32> = parse::nodes, "PELAGO_SIM_NODES", "none", Simulation,
         accepts "none, or a number from 1 to 4294967295",
         help "on how many nodes the PEs are taken to be, in blocks of processes; for tests: processes of one \
               machine, and threads over the simulated network";
-    ring_bytes: usize = parse::ring_bytes, "PELAGO_RING_SIZE", "64k", User,
+    ring_bytes: usize = parse::ring_bytes, "PELAGO_RING_SIZE", "64k", Messages,
         accepts "bytes, a power of two from 4k to 64m",
         help "size of the ring of incoming messages of each PE";
-    eager_limit: Option<usize> = parse::eager_limit, "PELAGO_EAGER_LIMIT", "auto", User,
+    eager_limit: Option<usize> = parse::eager_limit, "PELAGO_EAGER_LIMIT", "auto", Messages,
         accepts "auto, or bytes from 0 to 1g",
         help "longest two-sided message that is sent before a receive asks for it (MPT's eager limit); auto: \
               16k on a node, 64k over a network";
-    single_copy: Option<bool> = parse::auto_switch, "PELAGO_SINGLE_COPY", "auto", User,
+    single_copy: Option<bool> = parse::auto_switch, "PELAGO_SINGLE_COPY", "auto", Messages,
         accepts "auto, on or off (also 1 or 0, true or false, yes or no)",
         help "on a node, read long messages from the sender (process_vm_readv), not through shared memory; \
               auto: the first ones try both";
-    unexpected_memory: usize = parse::unexpected_memory, "PELAGO_UNEXPECTED_MEMORY", "60m", User,
+    unexpected_memory: usize = parse::unexpected_memory, "PELAGO_UNEXPECTED_MEMORY", "60m", Messages,
         accepts "bytes from 64k to 64g",
         help "memory of a PE for two-sided messages that no receive has asked for (MPT: unexpected buffers)";
-    node_id: Option<String> = parse::text, "PELAGO_NODE_ID", "", User,
+    node_id: Option<String> = parse::text, "PELAGO_NODE_ID", "", Start,
         accepts "any text that is not empty",
         help "name of the node, in place of the one found: PEs with equal names share memory";
-    pmix_library: Option<String> = parse::auto_text, "PELAGO_PMIX_LIBRARY", "auto", User,
+    pmix_library: Option<String> = parse::auto_text, "PELAGO_PMIX_LIBRARY", "auto", Start,
         accepts "auto, or the path of a libpmix.so.2",
         help "library that speaks to mpirun and srun --mpi=pmix; auto: the one that the system finds";
-    launch_agent: Option<String> = parse::text, "PELAGO_LAUNCH_AGENT", "", User,
+    launch_agent: Option<String> = parse::text, "PELAGO_LAUNCH_AGENT", "", Start,
         accepts "a command and its options with spaces between, such as ssh -p 2222",
         help "remote shell of `pelago run` in place of ssh; the host and a command follow it";
-    log: LogFilter = LogFilter::parse, "PELAGO_LOG", "off", User,
+    log: LogFilter = LogFilter::parse, "PELAGO_LOG", "off", Diagnosis,
         accepts "off, error, warn, info, debug or trace, and target=level with commas between",
         help "decisions of the start on standard error; targets: job, nodes, memory, fabric, coll, launcher";
-    jobs_folder: Option<String> = parse::auto_text, "PELAGO_JOBS_FOLDER", "auto", User,
+    jobs_folder: Option<String> = parse::auto_text, "PELAGO_JOBS_FOLDER", "auto", Start,
         accepts "auto, or the path of a folder that only you can open",
         help "where `pelago run` records its jobs for `pelago ps`; auto: /tmp/pelago-UID";
     test_body: Option<String> = parse::text, "PELAGO_TEST_BODY", "", Internal,
@@ -415,9 +451,16 @@ impl Settings {
     }
 }
 
-/// All settings, in the order in which the help prints them.
+/// All settings, also internal ones.
 pub fn settings_table() -> &'static [SettingInfo] {
     TABLE
+}
+
+/// The settings that are for users, by subject.
+pub fn user_settings() -> Vec<&'static SettingInfo> {
+    let mut rows: Vec<_> = TABLE.iter().filter(|row| row.subject != Subject::Internal).collect();
+    rows.sort_by_key(|row| row.subject);
+    rows
 }
 
 fn unknown(variable: &str) -> SettingError {

@@ -25,11 +25,12 @@ mod writer;
 
 pub use detect::{LauncherSeen, launcher_seen};
 pub use env::{
-    BarrierKind, CollFormKind, CollOnlineKind, FabricKind, KeepFolder, MemorySize, RouteKind, SettingError,
-    SettingInfo, SettingKind, Settings, SyncMemoryKind, is_secure, settings_table,
+    BarrierKind, CollFormKind, CollOnlineKind, FabricKind, KeepFolder, MemorySize, OtherVariable, RouteKind,
+    SetBy, SettingError, SettingInfo, Settings, Subject, SyncMemoryKind, is_secure, other_variables,
+    settings_table, user_settings,
 };
 pub use error::BootError;
-pub use hosts::{HostSlots, HostsError, hosts_of_file, hosts_of_list, hosts_of_slurm};
+pub use hosts::{HostSlots, HostsError, hosts_of_file, hosts_of_list, hosts_of_slurm, tasks_of_slurm};
 pub use job::{Job, Launcher, Notifier};
 pub use jobs::{JobRecord, JobState, JobsError, LeftProcess, PeRow, PeState, jobs};
 pub use locality::{

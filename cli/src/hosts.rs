@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
-use pelago_boot::{HostSlots, Machines, RemoteShell, hosts_of_file, hosts_of_list, hosts_of_slurm, resolve};
+use pelago_boot::{
+    HostSlots, Machines, RemoteShell, hosts_of_file, hosts_of_list, hosts_of_slurm, resolve, tasks_of_slurm,
+};
 
 /// The setting that names the remote shell.
 const LAUNCH_AGENT: &str = "PELAGO_LAUNCH_AGENT";
@@ -64,6 +66,11 @@ fn remote_shell(given: Option<&str>, is_slurm: bool) -> anyhow::Result<RemoteShe
         None if is_slurm && resolve(Path::new("srun")).is_ok() => RemoteShell::Slurm,
         None => RemoteShell::Ssh,
     })
+}
+
+/// The number of tasks in an allocation of Slurm that has this host alone.
+pub fn tasks_of_this_host() -> Option<usize> {
+    tasks_of_slurm(|name| std::env::var(name).ok())
 }
 
 /// The number of slots of the hosts.

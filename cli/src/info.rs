@@ -1,16 +1,17 @@
-//! `pelago info`: reports the resources of this machine and those that the runtime would use, every setting,
+//! `pelago info`: reports the resources of this machine and those that the runtime would use, every variable,
 //! the algorithms of collective operations, and the fabrics between nodes.
 
 mod collectives;
 mod fabrics;
 mod scale;
+pub mod settings;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
 use pelago::coll::select::preferences;
-use pelago_boot::{LauncherSeen, SettingKind, Settings, print, settings_table};
+use pelago_boot::{LauncherSeen, Settings, print};
 use pelago_fabric::Provider;
 use pelago_fabric::shm::{Layout, Shm};
 use pelago_fabric::sim::Sim;
@@ -20,7 +21,8 @@ use serde::Serialize;
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Info {
-    /// List every setting: the environment variable, its default and its effect
+    /// List every environment variable that is read, with its default and its effect: the settings of
+    /// Pelago, then those of OpenSHMEM, of commands, of launchers and of the system
     #[arg(long)]
     settings: bool,
     /// List the algorithms of collective operations, and the present choices
@@ -93,14 +95,6 @@ struct ProviderReport {
     about: String,
 }
 
-#[derive(Serialize)]
-struct SettingReport {
-    name: &'static str,
-    default: &'static str,
-    accepts: &'static str,
-    help: &'static str,
-}
-
 impl Info {
     /// The options of `pelago help settings`.
     pub fn settings() -> Self {
@@ -137,8 +131,8 @@ impl Info {
             return Ok(ExitCode::SUCCESS);
         }
         let text = match (self.settings, self.json) {
-            (true, false) => settings_text(&user_settings()),
-            (true, true) => serde_json::to_string(&user_settings())? + "\n",
+            (true, false) => settings::text(&settings::rows()),
+            (true, true) => serde_json::to_string(&settings::rows())? + "\n",
             (false, false) => Report::gather()?.text(),
             (false, true) => serde_json::to_string(&Report::gather()?)? + "\n",
         };
@@ -236,30 +230,6 @@ fn simulated_network() -> ProviderReport {
     ProviderReport { name: Sim::NAME, usable: true, about }
 }
 
-fn user_settings() -> Vec<SettingReport> {
-    let rows = settings_table().iter().filter(|row| row.kind == SettingKind::User);
-    rows.map(|row| SettingReport {
-        name: row.name,
-        default: row.default,
-        accepts: row.accepts,
-        help: row.help,
-    })
-    .collect()
-}
-
-/// The settings in aligned columns: name, default, help; the valid values are below the help.
-fn settings_text(rows: &[SettingReport]) -> String {
-    let default = |row: &SettingReport| if row.default.is_empty() { "(none)" } else { row.default };
-    let names = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
-    let defaults = rows.iter().map(|row| default(row).len()).max().unwrap_or(0).max("default".len());
-    let mut text = format!("{:names$}  {:defaults$}  meaning\n", "variable", "default");
-    for row in rows {
-        text += &format!("{:names$}  {:defaults$}  {}\n", row.name, default(row), row.help);
-        text += &format!("{:names$}  {:defaults$}  accepts {}\n", "", "", row.accepts);
-    }
-    text
-}
-
 fn gibibytes(bytes: usize) -> String {
     format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))
 }
@@ -267,17 +237,6 @@ fn gibibytes(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn settings_stand_in_columns() {
-        let text = settings_text(&user_settings());
-        let start = text.find("meaning").unwrap();
-        for row in user_settings() {
-            let line = text.lines().find(|line| line.starts_with(&format!("{} ", row.name))).unwrap();
-            assert_eq!(&line[start..], row.help, "{line}");
-        }
-        assert!(!text.contains("PELAGO_TEST_BODY"));
-    }
 
     #[test]
     fn the_report_is_complete() {

@@ -1,7 +1,8 @@
 //! `pelago man`: writes the manual pages of the command and of each subcommand, for those who install it. The
 //! help does not list it.
 //!
-//! Invariant: a page is made of the same definition as the help, so they cannot disagree.
+//! Invariant: a page is made of the same definition as the help, and that of the settings of their table, so
+//! they cannot disagree.
 
 use std::fs;
 use std::io::Write;
@@ -11,6 +12,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
+use crate::info::settings;
+
 /// Write the manual pages of the command to a folder
 #[derive(Args)]
 pub struct Man {
@@ -19,11 +22,14 @@ pub struct Man {
 }
 
 impl Man {
-    /// Writes a page for the command and for each subcommand that the help lists.
+    /// Writes a page for the command and for each subcommand that the help lists, and one of the settings.
     pub fn execute(self, mut command: clap::Command) -> anyhow::Result<ExitCode> {
         fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
         command.build();
         write_pages(&self.folder, &command)?;
+        let path = self.folder.join("pelago-settings.7");
+        let text = settings::manual_page(&settings::rows());
+        fs::write(&path, text).with_context(|| path.display().to_string())?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -58,6 +64,7 @@ fn page(command: clap::Command) -> anyhow::Result<Vec<u8>> {
     if has_subcommands {
         man.render_subcommands_section(&mut page)?;
     }
+    writeln!(page, ".SH ENVIRONMENT\n.BR pelago\\-settings (7)\nlists all variables.")?;
     if let Some(examples) = examples {
         writeln!(page, ".SH EXAMPLES\n.nf")?;
         for line in examples.lines().filter(|line| line.trim() != "Examples:") {

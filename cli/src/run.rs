@@ -153,7 +153,10 @@ impl Run {
             (Some(n), _) => n,
             // The slots that other programs leave; if none is left, the launch reports too few slots.
             (None, Some(machines)) => hosts::slots(machines).saturating_sub(others).max(1),
-            (None, None) => refuse_without_a_number(),
+            (None, None) => match hosts::tasks_of_this_host() {
+                Some(tasks) => tasks.saturating_sub(others).max(1),
+                None => refuse_without_a_number(),
+            },
         };
         if let Some(machines) = machines.as_mut().filter(|_| self.oversubscribe) {
             hosts::oversubscribe(machines, n + others);

@@ -6,8 +6,8 @@
 //! 3. Tutorial: [a ring](ring), [Jacobi](jacobi), [a histogram by messages](histogram), [a work queue by
 //!    atomics](queue), [several nodes](nodes), [C programs](c)
 //! 4. From other interfaces: [MPI](from_mpi), [OpenSHMEM](from_openshmem), [UPC and GASNet](from_upc)
-//! 5. Reference: [where the time goes](profile), [installing](install), [tuning], [finding errors](errors),
-//!    [the API by task](api)
+//! 5. Reference: [where the time goes](profile), [installing](install), [settings], [tuning], [finding
+//!    errors](errors), [the API by task](api)
 //!
 //! `mdbook build pelago/guide` makes a book of the same pages. Their Rust code is tested as documentation,
 //! and their commands by `cli/tests/command/pages/mod.rs`.
@@ -32,6 +32,7 @@ macro_rules! links {
          [from_mpi]: crate::guide::from_mpi\n\
          [from_openshmem]: crate::guide::from_openshmem\n\
          [from_upc]: crate::guide::from_upc\n\
+         [settings]: crate::guide::settings\n\
          [tuning]: crate::guide::tuning\n\
          [profile]: crate::guide::profile\n\
          [errors]: crate::guide::errors\n\
@@ -64,6 +65,7 @@ pages! {
     from_openshmem: "../guide/from_openshmem.md",
     from_upc: "../guide/from_upc.md",
     install: "../guide/install.md",
+    settings: "../guide/settings.md",
     tuning: "../guide/tuning.md",
     profile: "../guide/profile.md",
     errors: "../guide/errors.md",

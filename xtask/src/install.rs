@@ -181,7 +181,8 @@ impl Place {
         for entry in fs::read_dir(&folder)? {
             let (name, path) = entry.map(|entry| (entry.file_name(), entry.path()))?;
             let text = fs::read_to_string(path)?;
-            self.write(&format!("share/man/man1/{}", name.to_string_lossy()), &text, 0o644)?;
+            let section = name.as_encoded_bytes().last().copied().map_or('1', char::from);
+            self.write(&format!("share/man/man{section}/{}", name.to_string_lossy()), &text, 0o644)?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ mod slurm;
 use thiserror::Error;
 
 pub use file::hosts_of_file;
-pub use slurm::hosts_of_slurm;
+pub use slurm::{hosts_of_slurm, tasks_of_slurm};
 
 /// The maximum number of PEs on a host; more are refused as a typing error.
 const SLOTS_MAX: usize = 4096;

@@ -32,6 +32,14 @@ pub fn hosts_of_slurm(lookup: impl Fn(&str) -> Option<String>) -> Result<Option<
     Ok(Some(names.into_iter().zip(slots).map(|(name, slots)| HostSlots { name, slots }).collect()))
 }
 
+/// The number of tasks of an allocation of this host alone, for which [`hosts_of_slurm`] returns no hosts;
+/// `None` otherwise.
+pub fn tasks_of_slurm(lookup: impl Fn(&str) -> Option<String>) -> Option<usize> {
+    let (list, tasks, this) = (lookup(NODES)?, lookup(TASKS)?, lookup("SLURMD_NODENAME")?);
+    let is_alone = names(&list).is_ok_and(|names| names == [this]);
+    counts(&tasks).ok().filter(|_| is_alone)?.first().copied()
+}
+
 /// The names of a list: `n[1-4,7],m01`.
 fn names(list: &str) -> Result<Vec<String>, &'static str> {
     let (mut names, mut rest) = (Vec::new(), list);
@@ -128,14 +136,31 @@ mod tests {
     use super::*;
     use crate::fuzzing;
 
-    fn allocated(nodes: &str, tasks: &str, this: Option<&str>) -> Result<Option<String>, String> {
-        let found = hosts_of_slurm(|name| match name {
-            NODES => Some(nodes.to_owned()),
-            TASKS => Some(tasks.to_owned()),
-            "SLURMD_NODENAME" => this.map(str::to_owned),
+    fn variables(nodes: &str, tasks: &str, this: Option<&str>) -> impl Fn(&str) -> Option<String> {
+        let [nodes, tasks] = [nodes, tasks].map(str::to_owned);
+        let this = this.map(str::to_owned);
+        move |name| match name {
+            NODES => Some(nodes.clone()),
+            TASKS => Some(tasks.clone()),
+            "SLURMD_NODENAME" => this.clone(),
             _ => None,
-        });
+        }
+    }
+
+    fn allocated(nodes: &str, tasks: &str, this: Option<&str>) -> Result<Option<String>, String> {
+        let found = hosts_of_slurm(variables(nodes, tasks, this));
         found.map(|hosts| hosts.map(|hosts| text(&hosts))).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_allocation_of_this_host_alone_has_tasks() {
+        let tasks = |nodes, tasks, this| tasks_of_slurm(variables(nodes, tasks, this));
+        assert_eq!(tasks("n1", "4", Some("n1")), Some(4));
+        assert_eq!(tasks("n1", "4", Some("n2")), None);
+        assert_eq!(tasks("n1", "4", None), None);
+        assert_eq!(tasks("n[1-2]", "4(x2)", Some("n1")), None);
+        assert_eq!(tasks("n1", "x", Some("n1")), None);
+        assert_eq!(tasks("n[1", "4", Some("n1")), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use pelago_boot::{SettingKind, settings_table};
+use pelago_boot::user_settings;
 
 use super::process::{Ended, Started, run_with};
 
@@ -266,8 +266,7 @@ fn bad_values_of_messages(setting: &str) -> &'static [&'static str] {
 
 #[test]
 fn settings_that_make_no_sense() {
-    let settings = settings_table().iter().filter(|row| row.kind == SettingKind::User);
-    for setting in settings {
+    for setting in user_settings() {
         for value in bad_values(setting.name).iter().chain(&[""]) {
             let parts = [&*format!("{}={value:?} is not valid", setting.name), setting.accepts];
             refused(&["run", "-n", "2", "hello"], &[(setting.name, value)], &parts);

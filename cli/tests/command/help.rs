@@ -1,6 +1,6 @@
 //! The help of the command, its report about the machine, and its list of settings.
 
-use pelago_boot::{SettingKind, settings_table};
+use pelago_boot::{other_variables, user_settings};
 use serde_json::Value;
 
 use super::process::{run, run_with};
@@ -180,13 +180,15 @@ fn info_lists_every_setting() {
     let text = run(&["info", "--settings"]).stdout;
     assert_eq!(run(&["help", "settings"]).stdout, text, "what the OpenSHMEM library tells its users to try");
     let rows = json(&["info", "--settings", "--json"]);
-    let users = settings_table().iter().filter(|row| row.kind == SettingKind::User);
+    let settings = user_settings().into_iter().map(|row| (row.name, row.default, row.accepts, row.help));
+    let others = other_variables().iter().map(|row| (row.name, "", row.accepts, row.help));
     let mut count = 0;
-    for (row, found) in users.zip(rows.as_array().unwrap()) {
-        assert_eq!((&found["name"], &found["default"]), (&row.name.into(), &row.default.into()));
-        assert!(text.lines().any(|line| line.starts_with(row.name) && line.ends_with(row.help)), "{text}");
-        assert!(text.contains(row.accepts), "{text}");
+    for ((name, default, accepts, help), found) in settings.chain(others).zip(rows.as_array().unwrap()) {
+        assert_eq!((&found["name"], &found["default"]), (&name.into(), &default.into()));
+        assert_eq!(found["is_setting"], user_settings().iter().any(|row| row.name == name), "{name}");
+        assert!(text.lines().any(|line| line.starts_with(name) && line.ends_with(help)), "{text}");
+        assert!(text.contains(accepts), "{text}");
         count += 1;
     }
-    assert!(count == rows.as_array().unwrap().len() && count >= 8, "{rows}");
+    assert!(count == rows.as_array().unwrap().len() && count >= 60, "{rows}");
 }

@@ -97,6 +97,23 @@ fn hosts_come_from_a_file() {
 }
 
 #[test]
+fn an_allocation_of_this_host_alone_has_a_pe_for_each_task() {
+    let of = |words: &[&str]| {
+        let mut command = pelago(&[&["run"], words].concat());
+        command.env("SLURM_JOB_NODELIST", "n1").env("SLURM_TASKS_PER_NODE", "3");
+        command.env("SLURMD_NODENAME", "n1");
+        let ended = Started::new(command).end();
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{words:?}");
+        ended.stdout
+    };
+    let size = ["sh", "-c", "echo $PMI_SIZE"];
+    assert_eq!(of(&size), "3\n".repeat(3));
+    assert_eq!(of(&[&["-n", "2"], &size[..]].concat()), "2\n".repeat(2));
+    let two = [&["sh", "-c", "echo a"][..], &[":", "-n", "1", "sh", "-c", "echo b"][..]].concat();
+    assert_eq!(of(&two).matches('a').count(), 2);
+}
+
+#[test]
 fn several_programs_run_on_several_hosts() {
     let words = ["-n", "1", "hello", ":", "-n", "3", env!("CARGO_BIN_EXE_pelago"), "app", "hello"];
     let ended = run("a:2,b:2", &words);

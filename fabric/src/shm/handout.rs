@@ -3,7 +3,8 @@
 //!
 //! Invariant: only a process of the same user that knows the random name and nonce gets the descriptor.
 //! Nothing is inherited from the launcher, so it works the same under every launcher. If the socket cannot be
-//! reached (another network namespace), `/proc/PID/fd` is the fallback.
+//! reached (another network namespace), `/proc/PID/fd` is the fallback: it may give the descriptor before the
+//! memory is made, so the process waits for its identity.
 
 use super::segment::{Nonce, Segment};
 use crate::sync::Ordering;
@@ -12,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -26,6 +27,8 @@ const NONCE_BYTES: usize = 16;
 const ADDRESS_BYTES: usize = NAME_BYTES + NONCE_BYTES + 4 + 4;
 /// The time that the maker waits for a connection before it checks which PEs have attached.
 const ATTACH_POLL: Duration = Duration::from_millis(10);
+/// The time between two looks whether memory that was found by `/proc` is made.
+const MADE_POLL: Duration = Duration::from_millis(1);
 /// The time limit for the request of a peer that has connected.
 const PEER_LIMIT: Duration = Duration::from_secs(1);
 const REMEDY: &str = "Are all PEs of this node run by the same user, in one PID namespace?";
@@ -105,8 +108,7 @@ impl Handout {
 
     /// Checks one connection and sends the descriptor. Returns whether the peer had a right to it.
     fn serve_one(&self, peer: &OwnedFd, deadline: Instant) -> bool {
-        let is_same_user =
-            sockopt::socket_peercred(peer).is_ok_and(|who| who.uid == rustix::process::geteuid());
+        let is_same_user = user_of(peer) == Some(rustix::process::geteuid().as_raw());
         let mut nonce = [0; NONCE_BYTES];
         if !is_same_user
             || receive_exactly(peer, &mut nonce, deadline).is_none()
@@ -138,14 +140,24 @@ pub fn fetch(pe: Pe, address: &[u8], limit: Duration) -> FabricResult<OwnedFd> {
         pe,
         what: format!("the node's memory has an address of {} bytes, not {ADDRESS_BYTES}", address.len()),
     })?;
-    let by_socket = fetch_by_socket(address, Instant::now() + limit);
-    by_socket.or_else(|reason| {
+    let deadline = Instant::now() + limit;
+    fetch_by_socket(address, deadline).or_else(|reason| {
         let number = |range: Range<usize>| i32::from_ne_bytes(address[range].try_into().unwrap_or_default());
         let path = format!("/proc/{}/fd/{}", number(32..36), number(36..40));
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC;
-        rustix::fs::open(&path, flags, rustix::fs::Mode::empty()).map_err(|e| {
-            system(pe, "fetching the node's memory", format!("by socket: {reason}; by {path}: {e}"))
-        })
+        let failed = |why: &str| {
+            system(pe, "fetching the node's memory", format!("by socket: {reason}; by {path}: {why}"))
+        };
+        let fd = rustix::fs::open(&path, flags, rustix::fs::Mode::empty());
+        let fd = fd.map_err(|e| failed(&e.to_string()))?;
+        // The maker may not have made the memory yet, and nothing wakes this process when it has.
+        while Segment::lacks_identity(&fd) {
+            if Instant::now() > deadline {
+                return Err(failed("the memory was not made in time"));
+            }
+            std::thread::sleep(MADE_POLL);
+        }
+        Ok(fd)
     })
 }
 
@@ -172,6 +184,18 @@ fn fetch_by_socket(address: &[u8; ADDRESS_BYTES], deadline: Instant) -> Result<O
         }
     }
     Err("the maker turned this process away".into())
+}
+
+/// The user of the process at the other end of a Unix socket. The function of rustix is unsound where that
+/// process is in another PID namespace: the process number is then 0, which the type of rustix cannot have.
+fn user_of(peer: &OwnedFd) -> Option<u32> {
+    let mut who = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut bytes = size_of_val(&who) as libc::socklen_t;
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
+    let place = (&raw mut who).cast();
+    // SAFETY: the place has room for the number of bytes that is passed with it.
+    let status = unsafe { libc::getsockopt(peer.as_raw_fd(), level, option, place, &raw mut bytes) };
+    (status == 0).then_some(who.uid)
 }
 
 fn stream_socket() -> Result<OwnedFd, Errno> {

@@ -19,8 +19,9 @@ use super::ring::{CELL_BYTES, Cell, Positions, Ring};
 use super::shared_copy::SharedCopy;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, CacheLine, Ordering, differs};
 use crate::types::{FabricError, FabricResult, Pe};
-use rustix::fs::MemfdFlags;
+use rustix::fs::{FileType, MemfdFlags};
 use rustix::mm::{MapFlags, ProtFlags};
+use std::mem::offset_of;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 
@@ -337,11 +338,24 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Puts the job's secret into the memory, before its address is published.
+    /// Puts the job's secret into the memory, after all else that identifies it.
     pub(super) fn set_nonce(&self, nonce: Nonce) {
         for (word, value) in self.header().identity.nonce.iter().zip(nonce) {
             word.store(value, Ordering::Relaxed);
         }
+    }
+
+    /// Whether a descriptor is that of a node's memory that its creator has not finished yet: one without a
+    /// name in the file system that has no secret.
+    pub(super) fn lacks_identity(fd: impl AsFd) -> bool {
+        let is_memory = rustix::fs::fstat(&fd).is_ok_and(|stat| {
+            FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink == 0
+        });
+        let mut nonce = [0; size_of::<Nonce>()];
+        let place = offset_of!(Identity, nonce) as u64;
+        let read = rustix::io::pread(&fd, &mut nonce, place);
+        let word_is_0 = |word: &[u8]| word.iter().all(|byte| *byte == 0);
+        is_memory && read.is_ok_and(|read| read < nonce.len() || nonce.chunks(8).any(word_is_0))
     }
 
     /// Maps the node's memory that another process has created. The sizes are those that its creator has

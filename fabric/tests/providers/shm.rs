@@ -83,6 +83,24 @@ fn where_the_socket_fails_proc_serves() {
 }
 
 #[test]
+fn memory_that_proc_gives_before_it_is_made_is_waited_for() {
+    let layout = Layout::new(2, 1, 4096);
+    let mut leader = Shm::prepare(0, true, Duration::from_secs(60)).unwrap();
+    let mut address = leader.address().unwrap();
+    address[0] ^= 0xFF; // a name nobody listens at
+    let connect = |limit| {
+        let mut other = Shm::open(1, layout, limit).unwrap();
+        other.connect(&mut |_| Ok(address.clone())).map(|()| other)
+    };
+    let error = connect(Duration::from_millis(20)).map(drop).unwrap_err().to_string();
+    assert!(error.contains("the memory was not made in time"), "{error}");
+    leader.place(0..1, layout).unwrap();
+    let other = connect(Duration::from_secs(60)).unwrap();
+    leader.connect(&mut |_| unreachable!()).unwrap();
+    assert_eq!(other.segment().layout(), leader.segment().layout());
+}
+
+#[test]
 fn the_memory_of_another_job_is_refused() {
     let (_segment, fd) = Segment::create(0, Layout::new(2, 1, 4096)).unwrap();
     let error = Segment::attach(1, fd, 2, [1, 2], None).map(drop).unwrap_err().to_string();

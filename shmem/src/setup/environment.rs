@@ -101,3 +101,24 @@ fn size_bytes(text: &str) -> Option<u64> {
             .ceil();
     (bytes.is_finite() && bytes >= 0.0 && bytes < 2f64.powi(63)).then_some(bytes as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pelago_boot::{SetBy, other_variables};
+
+    /// Users find the same variables in the help of the library and in the list of the command.
+    #[test]
+    fn the_help_has_the_variables_of_the_list() {
+        let rows = other_variables().iter().filter(|row| row.set_by == SetBy::ShmemUser);
+        let (old, mut present): (Vec<_>, Vec<_>) =
+            rows.map(|row| row.name).partition(|name| name.starts_with("SMA_"));
+        let mut printed: Vec<_> = HELP.lines().filter_map(|line| line.split_whitespace().next()).collect();
+        printed.retain(|name| name.starts_with("SHMEM_"));
+        printed.sort_unstable();
+        present.sort_unstable();
+        assert_eq!(printed, present);
+        assert_eq!(old.len(), present.len());
+        assert!(old.iter().all(|name| present.contains(&&*name.replace("SMA_", "SHMEM_"))), "{old:?}");
+    }
+}

@@ -112,6 +112,23 @@ fn pelago_run_starts_a_job_on_two_hosts() {
     assert_eq!(hosts.processes(), [""; 0]);
 }
 
+/// PEs in PID namespaces of their own, as in containers, share memory if they have a network namespace in
+/// common. In network namespaces of their own they share it if they have one PID namespace and one
+/// `PELAGO_NODE_ID`.
+#[test]
+fn pes_in_namespaces_of_their_own_share_memory() {
+    let pids = ["unshare", "--pid", "--fork"];
+    let networks = ["--env", "PELAGO_NODE_ID=one", "unshare", "--net"];
+    for namespaces in [&pids[..], &networks[..]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_pelago"));
+        command.args(["run", "-n", "2"]).args(namespaces).arg(env!("CARGO_BIN_EXE_pelago"));
+        command.args(["app", "ft", "--class", "S", "--json"]);
+        let ended = Started::new(command).settle();
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{namespaces:?}");
+        assert_ft_json(&ended.stdout, "S", 2);
+    }
+}
+
 /// Each PE is in the network namespace of its host, and has the settings of the launcher.
 #[test]
 fn pelago_run_places_pes_on_their_hosts() {

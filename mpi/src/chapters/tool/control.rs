@@ -5,14 +5,13 @@
 use super::{Handles, Reply, at, look_up, tell, tell_text, wanted};
 use crate::abi::*;
 use crate::chapters::library;
-use pelago_boot::{SettingInfo, SettingKind, Settings, settings_table};
+use pelago_boot::{SettingInfo, Settings, user_settings};
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// The settings that are for users.
-static SETTINGS: LazyLock<Vec<&SettingInfo>> =
-    LazyLock::new(|| settings_table().iter().filter(|row| row.kind == SettingKind::User).collect());
+static SETTINGS: LazyLock<Vec<&SettingInfo>> = LazyLock::new(user_settings);
 
 /// The settings that the program has changed, with their values.
 static CHANGED: Mutex<BTreeMap<&'static str, String>> = Mutex::new(BTreeMap::new());
