@@ -31,6 +31,8 @@
 //! a PE that sees the second by [`Local::wait_until`] then sees the first as well. Reading in a loop (`get`,
 //! `g`) orders nothing.
 
+#![warn(missing_debug_implementations)]
+
 pub mod am;
 mod array;
 pub mod binding;
@@ -47,6 +49,7 @@ mod layers;
 mod lock;
 mod order;
 mod run;
+mod show;
 mod spmd;
 mod team;
 pub mod upc;

@@ -120,6 +120,7 @@ pub fn contacts(world: &World) -> Contacts {
 
 /// The place of a body in the source: it tells the copies of the test program which body to run.
 #[doc(hidden)]
+#[derive(Debug)]
 pub struct Place {
     /// Path of a function inside the test, crate included.
     pub function: &'static str,

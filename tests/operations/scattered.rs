@@ -630,3 +630,27 @@ proptest! {
         Spmd::new(3).sim(SimParams::chaos(seed)).run(|world| make(world, &transfers)).unwrap();
     }
 }
+
+/// Elements without bytes are checked as others are, and no message of the runtime carries them.
+#[test]
+fn elements_without_bytes_have_every_transfer() {
+    type Nothing = [u64; 0];
+    let body = |world: &World| {
+        let (array, other) = (world.alloc_zeroed::<Nothing>(20).unwrap(), 1 - world.my_pe());
+        let (mut many, indices) = ([[]; 20], (0..20).rev().collect::<Vec<usize>>());
+        array.p(other, 19, []).unwrap();
+        array.put(other, 1, &[[]; 19]).unwrap();
+        array.get(other, 0, &mut many).unwrap();
+        assert_eq!(array.g(other, 19).unwrap(), [0; 0]);
+        array.put_indexed(other, &many, &Indexed::elements(&indices)).unwrap();
+        array.get_indexed(other, &mut many, &Indexed::elements(&indices)).unwrap();
+        array.put_strided(other, 0, &many, &[dimension(4, 1, 5), dimension(5, 4, 1)]).unwrap();
+        assert_eq!(array.put_nb(other, 0, vec![[]; 20]).unwrap().wait().len(), 20);
+        let text = array.put(other, 2, &[[]; 19]).unwrap_err().to_string();
+        assert!(text.contains("which has 20 elements a PE"), "{text}");
+        world.barrier();
+    };
+    for job in [Spmd::new(2), Spmd::new(2).counters(true), Spmd::new(2).sim(SimParams::default())] {
+        job.run(body).unwrap();
+    }
+}

@@ -1,7 +1,8 @@
 //! Teams and spaces: the members of teams and their ranks, memory of teams only, and errors.
 
 use pelago::prelude::*;
-use pelago::{Space, Spmd, SpmdError};
+use pelago::sim::SimParams;
+use pelago::{ContextKind, Space, Spmd, SpmdError};
 
 /// All ranks of a team, as numbers of the world.
 fn pes(team: &Team<'_>) -> Vec<Pe> {
@@ -350,4 +351,45 @@ fn many_teams_one_after_the_other_beside_one_that_stays() {
     .unwrap()
     .into_iter()
     .for_each(|outcome| outcome.unwrap());
+}
+
+/// Puts that are under way to a space when it is dropped do not reach the team that gets its memory.
+#[test]
+fn puts_to_a_dropped_space_are_complete_before_its_memory_is_given_back() {
+    const WORDS: usize = 16 << 10;
+    for seed in 0..8 {
+        let params = SimParams {
+            delivery: 0.02,
+            again: 0.0,
+            credits: 4096,
+            inject_bytes: 4096,
+            transfer_bytes: 4096,
+            nodes: vec![0, 0, 1, 1],
+            maps_nodes: true,
+            ..SimParams::chaos(seed)
+        };
+        let sums = Spmd::new(4).sim(params).run(|world| {
+            let (team, far) = (world.team(), (world.my_pe() + 2) % 4);
+            let (sum, mine) = (world.alloc_zeroed::<u64>(1).unwrap(), world.alloc_zeroed::<u64>(1).unwrap());
+            let space = team.space(8 * WORDS + 8192).unwrap();
+            let array = space.alloc::<u64>(WORDS).unwrap();
+            let context = world.context(ContextKind::Private).unwrap();
+            let through = array.via(&context);
+            for view in [&*array, &through] {
+                (0..4).try_for_each(|_| view.put(far, 0, &[u64::MAX / 3; WORDS])).unwrap();
+            }
+            drop(through);
+            drop(array);
+            drop(space);
+            let _gives_back = team.split_by(Some(0), 0).unwrap();
+            let takes = team.split_by(Some(0), 0).unwrap().unwrap();
+            [1, 2, 3, 4].map(|number| {
+                mine.local().set(0, takes.sum(number).unwrap());
+                takes.barrier();
+                takes.all_reduce(ReduceOp::Sum, &sum, &mine).unwrap();
+                sum.local().get(0)
+            })
+        });
+        assert_eq!(sums.unwrap(), [[16, 32, 48, 64]; 4], "seed {seed}");
+    }
 }

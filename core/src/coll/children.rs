@@ -110,6 +110,11 @@ impl Children {
         words
     }
 
+    /// Whether some of these have memory of this PE, so that this PE may have operations under way in them.
+    pub fn have_dropped_memory(&self) -> bool {
+        self.children.iter().any(|child| child.is_dropped && !child.blocks.is_empty())
+    }
+
     /// Gives back the memory of the children that all members have dropped.
     pub fn reclaim(&mut self, world: &Teams, dropped_by_all: &Dropped) {
         for (i, child) in self.children.iter_mut().enumerate() {

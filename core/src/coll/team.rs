@@ -404,7 +404,7 @@ impl TeamCore {
     pub fn reclaim_children(self: &Arc<Self>, world: &Teams, call: Creation) -> Result<()> {
         let mut exchanges = self.exchanging(world);
         *exchanges += 1;
-        let record = self.record_of_creation(call, 0);
+        let record = self.record_of_creation(world, call, 0);
         let dropped_by_all = self.exchange_call(world, *exchanges, &record)?;
         self.children().reclaim(world, &dropped_by_all);
         Ok(())
@@ -412,9 +412,18 @@ impl TeamCore {
 
     /// The record of a call that makes teams or a space, with the teams and spaces made from this team that
     /// this PE has dropped.
-    fn record_of_creation(&self, call: Creation, offset: u64) -> AgreementRecord {
+    #[track_caller]
+    fn record_of_creation(&self, world: &Teams, call: Creation, offset: u64) -> AgreementRecord {
         let mut record: AgreementRecord = [call.code(), call.words[0], call.words[1], offset, 0, 0, 0, 0];
-        record[4..].copy_from_slice(&self.children().dropped());
+        let children = self.children();
+        let (dropped, have_memory) = (children.dropped(), children.have_dropped_memory());
+        drop(children);
+        record[4..].copy_from_slice(&dropped);
+        // Read the list first, then quiet: puts to a space that a thread has started before it dropped the
+        // space are complete before the space's memory has another use.
+        if have_memory {
+            world.quiet_all();
+        }
         record
     }
 
@@ -437,7 +446,7 @@ impl TeamCore {
             Some(None) => NO_ROOM,
             Some(Some(offset)) => offset as u64,
         };
-        let own = self.record_of_creation(call, offset);
+        let own = self.record_of_creation(world, call, offset);
         let (mut other, mut without_room, mut dropped_by_all) = (None, None, dropped_of(&own));
         let mut told = Vec::with_capacity(self.len());
         self.exchange(world, *exchanges, &own, &mut |rank, theirs| {

@@ -161,10 +161,15 @@ impl<'a, T: Element> View<'a, T> {
     /// The same memory as bytes.
     #[inline]
     pub(crate) fn access(&self) -> Access<'a> {
+        let mut layout = self.place.cast();
+        if size_of::<T>() == 0 {
+            // Elements without bytes are checked by their number.
+            layout.len = self.len();
+        }
         Access {
             world: self.world.teams(),
             region: self.region,
-            layout: self.place.cast(),
+            layout,
             endpoint: self.endpoint,
             is_closed: self.is_closed,
         }

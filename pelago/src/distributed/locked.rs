@@ -267,6 +267,17 @@ impl<T: Element> Array<'_, T, Locked> {
     }
 }
 
+/// Iterates as [`Array::iter`](Array::<T, Locked>::iter) does.
+impl<'a, T: Element> IntoIterator for &'a Array<'_, T, Locked> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+
+    #[track_caller]
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
 /// The positions that a group changes, each once and in ascending order, and the changes: the number of the
 /// position, and the operand.
 fn changes<T: Copy>(batch: &Batch, group: Range<usize>, operands: &[T]) -> (Vec<usize>, Vec<(usize, T)>) {

@@ -51,6 +51,7 @@ pub(super) enum Mode {
 }
 
 /// The locks of all parts.
+#[derive(Debug)]
 pub struct PartLocks<'w> {
     words: Symmetric<'w, u64>,
     /// The same words in halves, as the queueing locks use them.

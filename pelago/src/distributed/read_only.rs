@@ -119,6 +119,9 @@ impl<T: Element> Array<'_, T, ReadOnly> {
     /// let array = array.into_read_only()?;
     /// assert!(array.iter().eq(0..1000));
     /// assert_eq!(array.iter_by(100).skip(990).next(), Some(990));
+    /// for (index, value) in (&array).into_iter().enumerate() {
+    ///     assert_eq!(value, index as u64);
+    /// }
     /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
     /// ```
     ///
@@ -174,6 +177,17 @@ impl<T: Element> Array<'_, T, ReadOnly> {
         T: Reducible,
     {
         reduction::reduce(&self.parts, op, self.local())
+    }
+}
+
+/// Iterates as [`Array::iter`](Array::<T, ReadOnly>::iter) does.
+impl<'a, T: Element> IntoIterator for &'a Array<'_, T, ReadOnly> {
+    type Item = T;
+    type IntoIter = Iter<'a, T>;
+
+    #[track_caller]
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
     }
 }
 

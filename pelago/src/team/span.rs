@@ -57,7 +57,7 @@ impl<'a, T: Element> From<&'a Symmetric<'_, T>> for Span<'a, T> {
 
 impl<'a, T: Element> Span<'a, T> {
     /// Elements at each member.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 

@@ -117,7 +117,7 @@ impl Plan {
     }
 
     fn packs<T>(&self, run: &Run<T>) -> bool {
-        run.bytes() <= self.packed_bytes
+        (1..=self.packed_bytes).contains(&run.bytes())
     }
 }
 

@@ -105,6 +105,7 @@ pub(crate) mod sealed {
     use super::{Dimension, Strided};
 
     /// The two kinds of shapes.
+    #[derive(Debug)]
     pub enum Form<'a> {
         Loop(&'a Strided),
         Dimensions(&'a [Dimension]),
