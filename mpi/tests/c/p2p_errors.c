@@ -34,6 +34,12 @@ int main(int argc, char **argv) {
     expect(MPI_Send(data, 1, MPI_INT, 0, -5, MPI_COMM_WORLD), MPI_ERR_TAG, "-5");
     expect(MPI_Send(data, 1, MPI_INT, 0, 0, MPI_COMM_NULL), MPI_ERR_COMM, "MPI_COMM_NULL");
     expect(MPI_Send(data, 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD), MPI_ERR_TAG, "tag");
+    /* A message to no process has a tag as well. */
+    expect(MPI_Send(data, 1, MPI_INT, MPI_PROC_NULL, -5, MPI_COMM_WORLD), MPI_ERR_TAG, "-5");
+    expect(MPI_Isend(data, 1, MPI_INT, MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD, &request), MPI_ERR_TAG, "tag");
+    expect(MPI_Send_init(data, 1, MPI_INT, MPI_PROC_NULL, -5, MPI_COMM_WORLD, &request), MPI_ERR_TAG, "-5");
+    expect(MPI_Sendrecv(data, 1, MPI_INT, MPI_PROC_NULL, -5, data, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, &status),
+           MPI_ERR_TAG, "-5");
     expect(MPI_Recv(data, 1, MPI_INT, n + 3, 0, MPI_COMM_WORLD, &status), MPI_ERR_RANK, "rank");
     expect(MPI_Irecv(data, 1, MPI_INT, 0, -9, MPI_COMM_WORLD, &request), MPI_ERR_TAG, "-9");
     expect(MPI_Probe(n, 0, MPI_COMM_WORLD, &status), MPI_ERR_RANK, "rank");

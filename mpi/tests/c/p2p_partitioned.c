@@ -79,6 +79,30 @@ static void gaps(void) {
     MPI_Recv(&token, 0, MPI_DATATYPE_NULL, MPI_PROC_NULL, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+/* A call that fails makes no partition ready, also not those that are right. */
+static void mistakes(void) {
+    int next = (me + 1) % n, before = (me + n - 1) % n, out[4] = {1, 2, 3, 4}, in[4] = {0}, list[3] = {1, 2, 4}, class;
+    MPI_Request requests[2];
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Psend_init(out, 4, 1, MPI_INT, next, 8, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    MPI_Precv_init(in, 4, 1, MPI_INT, before, 8, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    MPI_Startall(2, requests);
+    MPI_Error_class(MPI_Pready_range(2, 4, requests[0]), &class);
+    CHECK(class == MPI_ERR_ARG, "a range with a partition that is not there has the class %d", class);
+    MPI_Error_class(MPI_Pready_list(3, list, requests[0]), &class);
+    CHECK(class == MPI_ERR_ARG, "a list with a partition that is not there has the class %d", class);
+    CHECK(MPI_Pready_range(1, 2, requests[0]) == MPI_SUCCESS, "partitions are ready after mistakes");
+    MPI_Error_class(MPI_Pready_range(0, 1, requests[0]), &class);
+    CHECK(class == MPI_ERR_ARG, "a range with a partition that is ready has the class %d", class);
+    CHECK(MPI_Pready(0, requests[0]) == MPI_SUCCESS, "partition 0 is ready after a mistake");
+    CHECK(MPI_Pready(3, requests[0]) == MPI_SUCCESS, "partition 3 is ready after a mistake");
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    for (int i = 0; i < 4; i++) CHECK(in[i] == i + 1, "partition %d has %d", i, in[i]);
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 int main(int argc, char **argv) {
     int all;
     MPI_Init(&argc, &argv);
@@ -90,6 +114,7 @@ int main(int argc, char **argv) {
     exchange(3, 12, 1200, 2);
     exchange(2, 5, 100000, 2);
     gaps();
+    mistakes();
     MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Finalize();
     return all != 0;

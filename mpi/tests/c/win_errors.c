@@ -76,6 +76,10 @@ static void operations(enum kind kind) {
     REFUSED(MPI_Accumulate(data, 1, MPI_INT, to, 0, 1, MPI_INT, MPI_OP_NULL, win), MPI_ERR_OP);
     REFUSED(MPI_Accumulate(data, 1, MPI_INT, to, 0, 1, MPI_INT, MPI_NO_OP, win), MPI_ERR_OP);
     REFUSED(MPI_Accumulate(&real, 1, MPI_DOUBLE, to, 0, 1, MPI_DOUBLE, MPI_BAND, win), MPI_ERR_OP);
+    REFUSED(MPI_Accumulate(data, 1, MPI_INT, to, at(kind, starts[to], 0, 4), 1, MPI_FLOAT, MPI_SUM, win), MPI_ERR_TYPE);
+    REFUSED(MPI_Get_accumulate(data, 1, MPI_UNSIGNED, &old, 1, MPI_INT, to, at(kind, starts[to], 0, 4), 1, MPI_INT,
+                               MPI_MAX, win),
+            MPI_ERR_TYPE);
     REFUSED(MPI_Compare_and_swap(&real, &real, &real, MPI_DOUBLE, to, 0, win), MPI_ERR_TYPE);
     REFUSED(MPI_Compare_and_swap(data, data, &old, MPI_PACKED, to, 0, win), MPI_ERR_TYPE);
     REFUSED(MPI_Rput(data, 1, MPI_INT, to, at(kind, starts[to], 0, 4), 1, MPI_INT, win, NULL), MPI_ERR_ARG);

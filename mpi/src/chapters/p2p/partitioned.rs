@@ -139,6 +139,20 @@ impl Channel {
 }
 
 impl SendState {
+    /// Whether a partition can be made ready.
+    fn check(&self, partition: c_int) -> Result {
+        ensure!(
+            partition >= 0 && (partition as usize) < self.partitions,
+            MPI_ERR_ARG,
+            "there is no partition {partition} of {} partitions of {} bytes",
+            self.partitions,
+            self.bytes
+        );
+        ensure!(!self.ready[partition as usize], MPI_ERR_ARG, "partition {partition} is ready already");
+        Ok(())
+    }
+
+    /// Sends a partition, unless the program names it twice in one call.
     fn make_ready(&mut self, mpi: &Mpi, partition: usize) -> Result {
         ensure!(!self.ready[partition], MPI_ERR_ARG, "partition {partition} is ready already");
         self.ready[partition] = true;
@@ -419,32 +433,21 @@ pub unsafe fn precv_init(
     Ok(())
 }
 
-/// Makes partitions of a send ready.
-unsafe fn make_ready(mpi: &Mpi, request: MPI_Request, partitions: impl Iterator<Item = c_int>) -> Result {
+/// Makes partitions of a send ready; none of them if one cannot be.
+unsafe fn make_ready(
+    mpi: &Mpi,
+    request: MPI_Request,
+    mut partitions: impl Iterator<Item = c_int> + Clone,
+) -> Result {
     // SAFETY: several threads may make partitions of one request ready: the channel has a lock.
     unsafe {
-        request::with_channel(request, |channel| {
-            let mut state = channel.lock();
-            for partition in partitions {
-                match &mut *state {
-                    State::Nothing => {}
-                    State::Receive(_) => {
-                        return Err(Error::new(MPI_ERR_REQUEST, "the request is one of a receive"));
-                    }
-                    State::Send(send) => {
-                        let is_one = partition >= 0 && (partition as usize) < send.partitions;
-                        ensure!(
-                            is_one,
-                            MPI_ERR_ARG,
-                            "there is no partition {partition} of {} partitions of {} bytes",
-                            send.partitions,
-                            send.bytes
-                        );
-                        send.make_ready(mpi, partition as usize)?;
-                    }
-                }
+        request::with_channel(request, |channel| match &mut *channel.lock() {
+            State::Nothing => Ok(()),
+            State::Receive(_) => Err(Error::new(MPI_ERR_REQUEST, "the request is one of a receive")),
+            State::Send(send) => {
+                partitions.clone().try_for_each(|partition| send.check(partition))?;
+                partitions.try_for_each(|partition| send.make_ready(mpi, partition as usize))
             }
-            Ok(())
         })
     }
 }

@@ -16,11 +16,18 @@ use pelago_core::msg::operation::{Address, Mode};
 #[inline(always)]
 pub fn address(comm: &Comm, dest: c_int, tag: c_int) -> Result<Option<Address>> {
     if dest == MPI_PROC_NULL {
-        return Ok(None);
+        return check_tag(tag).map(|()| None);
     }
     let pe = comm.peer(dest)?;
-    ensure!(tag >= 0, MPI_ERR_TAG, "tag {tag} of a message; tags are 0 to {}", c_int::MAX);
+    check_tag(tag)?;
     Ok(Some(Address { context: Context(comm.context), pe, tag: tag as u32 }))
+}
+
+/// The tag is checked also in messages to no process, as in receives.
+#[inline(always)]
+fn check_tag(tag: c_int) -> Result {
+    ensure!(tag >= 0, MPI_ERR_TAG, "tag {tag} of a message; tags are 0 to {}", c_int::MAX);
+    Ok(())
 }
 
 /// A send of these elements.

@@ -197,7 +197,17 @@ unsafe fn update(
         // A type without data is made of no predefined type.
         return target(mpi, window, &place, bytes).map(|_| None);
     }
-    let update = Update::new(op, element_of(layout)?)?;
+    let element = element_of(layout)?;
+    let update = Update::new(op, element)?;
+    // Bytes are replaced without regard to their type.
+    if !matches!(op, MPI_NO_OP | MPI_REPLACE) {
+        let (operands, _) = origin.describe(mpi, "origin")?;
+        ensure!(
+            operands.only_basic() == Some(element),
+            MPI_ERR_TYPE,
+            "the datatypes of the origin and of the target are not made of the same predefined type"
+        );
+    }
     let Some((rank, blocks)) = target(mpi, window, &place, bytes)? else { return Ok(None) };
     let packed = match op {
         MPI_NO_OP => None,
