@@ -72,6 +72,25 @@ pub fn is_idle_when_it_may_sleep(world: &World) -> bool {
     }
 }
 
+/// Looks whether all operations are complete, as a test of that does, but without a round of progress before.
+#[doc(hidden)]
+pub fn tests_quiet(world: &World) -> bool {
+    let core = world.core();
+    core.net.as_ref().is_none_or(|net| net.tests_quiet(core))
+}
+
+/// Leaves the job, and looks at all connections when `await_others` has returned: the others may be gone
+/// then.
+#[doc(hidden)]
+pub fn look_after_leaving(world: &World, await_others: impl FnOnce()) {
+    let core = world.core();
+    // The launcher lets a process that has left end without a further word.
+    std::mem::forget(core.end());
+    await_others();
+    // One round in some looks at all connections.
+    (0..100).for_each(|_| core.progress());
+}
+
 /// The states that a PE has of others, each made at the first contact.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
