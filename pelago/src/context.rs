@@ -113,7 +113,10 @@ impl Context<'_> {
 impl Drop for Context<'_> {
     fn drop(&mut self) {
         if let Some(endpoint) = &self.endpoint {
-            self.world.finish_in_drop(|world| world.core().wait(Awaited::Quiet, || endpoint.is_quiet()));
+            self.world.finish_in_drop(|world| {
+                let core = world.core();
+                core.wait(Awaited::Quiet, || endpoint.tests_quiet(core));
+            });
             self.world.core().contexts.remove(endpoint);
         }
     }

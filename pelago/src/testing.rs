@@ -82,18 +82,35 @@ pub fn permit_reads() {
 /// Whether a word at this address of the process of another PE can be read.
 #[doc(hidden)]
 pub fn reads_memory(world: &World, pe: usize, address: u64) -> bool {
+    let Some(pid) = world.core().pid_of(pe) else { return false };
     let mut word = 0_u64;
     // SAFETY: the word is valid for writes, and the system checks the address in the other process.
-    world
-        .core()
-        .pid_of(pe)
-        .is_some_and(|pid| unsafe { process::read(pid, address, (&raw mut word).cast(), size_of::<u64>()) })
+    unsafe { process::read(pid, address, (&raw mut word).cast(), size_of::<u64>()) }
 }
 
 /// The parts of its long messages that this PE has copied to their receivers.
 #[doc(hidden)]
 pub fn helped_parts(world: &World) -> u64 {
     world.core().helped_parts()
+}
+
+/// Looks whether all operations are complete, as a test of that does, but without a round of progress before.
+#[doc(hidden)]
+pub fn tests_quiet(world: &World) -> bool {
+    let core = world.core();
+    core.net.as_ref().is_none_or(|net| net.tests_quiet(core))
+}
+
+/// Leaves the job, and looks at all connections when `await_others` has returned: the others may be gone
+/// then.
+#[doc(hidden)]
+pub fn look_after_leaving(world: &World, await_others: impl FnOnce()) {
+    let core = world.core();
+    // The launcher lets a process that has left end without a further word.
+    std::mem::forget(core.end());
+    await_others();
+    // One round in some looks at all connections.
+    (0..100).for_each(|_| core.progress());
 }
 
 /// The states that a PE has of others, each made at the first contact.

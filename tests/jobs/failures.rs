@@ -2,7 +2,8 @@
 
 use pelago::sim::{Loss, SimParams};
 use pelago::{AtomicOp, Collective, ReduceOp, Spmd, World};
-use std::time::Duration;
+use pelago_boot::ProcessState;
+use std::time::{Duration, Instant};
 
 /// Simulated networks that each test tries.
 const SEEDS: u64 = if cfg!(feature = "full") { 1000 } else { 60 };
@@ -12,6 +13,31 @@ const LIMIT: Duration = Duration::from_secs(60);
 everywhere! {
     alone(1): change_of_the_own_word;
     last_of_two(2): change_of_the_own_word;
+}
+
+/// PE 0 ends without a goodbye to PE 1, as by a signal, when both know that all have come to the end of the
+/// job.
+#[test]
+fn a_connection_that_is_lost_after_all_have_come_to_the_end_is_no_failure() {
+    let nodes = [("PELAGO_SIM_NODES", "2"), ("PELAGO_FABRIC", "tcp")];
+    let report = pelago::try_processes!(2, nodes, |world: &World| {
+        let pids = world.alloc_zeroed::<u32>(2).unwrap();
+        pids.p(1, world.my_pe(), std::process::id()).unwrap();
+        world.barrier();
+        let pid = pids.local().get(0);
+        pelago::testing::look_after_leaving(world, || match world.my_pe() {
+            // SAFETY: it has no precondition; it ends the process.
+            0 => unsafe { libc::_exit(0) },
+            _ => {
+                let since = Instant::now();
+                while pelago_boot::process_state(pid) != ProcessState::Gone {
+                    assert!(since.elapsed() < LIMIT, "waited {LIMIT:?} for the end of PE 0");
+                    std::thread::yield_now();
+                }
+            }
+        });
+    });
+    pelago::testing::expect_success(&report);
 }
 
 /// Runs a job of three PEs that may fail, and returns its outcome. A job that hangs is a failure.

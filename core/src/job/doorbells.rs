@@ -6,8 +6,8 @@ use pelago_fabric::shm::segment::Block;
 use pelago_fabric::sync::{self, Ordering};
 
 impl Job {
-    /// Wakes the sleeping PEs of the node, after this PE has arrived at a barrier. This is one load if no PE
-    /// sleeps.
+    /// Wakes the sleeping PEs of the node after a change that a full fence has followed, such as the arrival
+    /// at a barrier. This is one load if no PE sleeps.
     #[inline]
     pub fn ring_sleepers(&self) {
         if self.memory.header().sleepers.any() {
@@ -15,15 +15,22 @@ impl Job {
         }
     }
 
-    /// Wakes the sleeping threads of this PE.
+    /// The same after a change that no fence has followed.
+    pub fn ring_sleepers_after_change(&self) {
+        // SYNC POINT doorbell: orders the change before the look at the sleepers.
+        sync::fence(Ordering::SeqCst);
+        self.ring_sleepers();
+    }
+
+    /// Wakes the sleeping threads of this PE after a change that a full fence has followed.
     pub fn ring_own(&self) {
         self.memory.near_block(self.my_pe()).doorbell.ring_all();
     }
 
-    /// Wakes the threads of this PE that sleep, after another one has sent this PE a message.
+    /// Wakes the threads of this PE that sleep, after another one has changed what they wait for.
     pub fn ring_own_sleepers(&self) {
         let doorbell = &self.memory.near_block(self.my_pe()).doorbell;
-        // SYNC POINT doorbell: orders the message before the look at the announcement of a sleeper.
+        // SYNC POINT doorbell: orders the change before the look at the announcement of a sleeper.
         sync::fence(Ordering::SeqCst);
         if doorbell.has_sleepers() {
             doorbell.ring_all();

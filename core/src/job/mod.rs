@@ -186,7 +186,7 @@ impl Job {
         // Recorded first: an error that others detect because this PE closes is not the reason.
         self.memory.header().failure.record(self.me, reason);
         self.close();
-        self.ring_sleepers();
+        self.ring_sleepers_after_change();
     }
 
     /// Ends this PE because its service thread has found that the job fails. Where PEs are threads, the other

@@ -53,7 +53,7 @@ impl Engine {
         let place = self.memory.header().leaving.fetch_add(1, Ordering::AcqRel) + 1;
         // SYNC POINT left: releases this PE's last operations to a PE that sees that it has left.
         block.departure.left.store(place, Ordering::Release);
-        self.ring_sleepers();
+        self.ring_sleepers_after_change();
     }
 
     /// The PE that waits for this one, although this one has left, if there is such a PE.
@@ -186,7 +186,7 @@ impl Engine {
             return End::Unseen;
         };
         block.departure.missed.store(self.my_pe() as u32 + 1, Ordering::Relaxed);
-        self.ring_sleepers();
+        self.ring_sleepers_after_change();
         match self.pid_of(pe) {
             None => End::Unseen,
             Some(process) if process == std::process::id() => End::WithThis,

@@ -26,7 +26,7 @@ impl Engine {
         self.memory.near_block(self.me).attached.store(2, Ordering::Relaxed);
         // SYNC POINT joined: releases this PE's CPUs.
         header.joined.fetch_add(1, Ordering::AcqRel);
-        self.ring_sleepers();
+        self.ring_sleepers_after_change();
         // SYNC POINT joined: acquires the CPUs of all PEs.
         let n_here = self.memory.blocks().len();
         self.wait(Awaited::Join, || header.joined.load(Ordering::Acquire) as usize >= n_here);

@@ -126,6 +126,6 @@ pub unsafe fn grequest_complete(mpi: &Mpi, request: MPI_Request) -> Result {
     if before & FREED != 0 {
         return generalized.end(request);
     }
-    mpi.core.ring_own();
+    mpi.core.ring_own_sleepers();
     Ok(())
 }

@@ -18,7 +18,7 @@ struct Stop<'a> {
 impl Drop for Stop<'_> {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        self.world.core().ring_own();
+        self.world.core().ring_own_sleepers();
     }
 }
 

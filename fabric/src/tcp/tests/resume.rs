@@ -12,7 +12,10 @@ fn socket(job: &Job, from: usize, to: usize) -> Option<i32> {
 /// Resets the connection of PE `from` to PE `to`, like a firewall that has forgotten it. Bytes that PE `from`
 /// has not received are lost.
 fn reset(job: &Job, from: usize, to: usize) {
-    let socket = socket(job, from, to).expect("there is a connection");
+    reset_socket(socket(job, from, to).expect("there is a connection"));
+}
+
+fn reset_socket(socket: i32) {
     let nowhere = libc::sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
     // SAFETY: the socket is open, and the address is one.
     let result = unsafe { libc::connect(socket, &raw const nowhere, size_of_val(&nowhere) as u32) };
@@ -153,6 +156,65 @@ fn a_send_may_be_the_first_to_notice_a_reset() {
         assert_eq!(job.memory[1][REGION_BYTES / 8..][..50], [7; 50]);
     }
     assert_eq!(job.memory[0][REGION_BYTES / 8..][..50], [8; 50]);
+}
+
+/// PE 2 has filled the inbox of PE 1, the buffer of the connection and a part of the socket. PE 0 finds the
+/// reset before PE 1 takes its messages, and nothing is lost.
+#[test]
+fn a_reset_with_a_full_inbox_loses_nothing() {
+    const PAYLOAD: [u8; 1000] = [7; 1000];
+    let job = Job::with_several(4, 2);
+    let (pes, domain) = (&job.endpoints, &job.endpoints[0].domain);
+    let until = Instant::now() + Duration::from_secs(20);
+    let in_time = |what: &str| assert!(Instant::now() < until, "waited in vain for {what}");
+    let poll_all_but_pe_1 = || {
+        for pe in [0, 2] {
+            pes[pe].progress(&mut |_| ()).unwrap();
+        }
+    };
+    let mut sent = 0_u64;
+    while !domain.peer(1).receiver().is_full() {
+        in_time("a full buffer");
+        if pes[2].send(1, sent, &PAYLOAD) == Status::Done {
+            sent += 1;
+        }
+        poll_all_but_pe_1();
+    }
+    let socket = |from: usize, to: usize| pes[from].domain.peer(to).socket();
+    let before = socket(2, 0).unwrap();
+    // All of it has left the socket of PE 2, which a reset would drop.
+    let unsent = || {
+        let mut bytes = 0;
+        // SAFETY: the system writes one number to a variable that lives until it returns.
+        assert_eq!(unsafe { libc::ioctl(before, libc::TIOCOUTQ, &raw mut bytes) }, 0);
+        bytes + libc::c_int::from(pes[2].domain.peer(0).send_queue().has_unsent())
+    };
+    while unsent() > 0 {
+        in_time("the messages to leave");
+        poll_all_but_pe_1();
+    }
+    reset_socket(before);
+    let (value, puts) = (5_u64, pes[0].completions().puts);
+    let (target, source) = (Remote { key: KEY, offset_bytes: 8 }, (&raw const value).cast());
+    let put = Put { pe: 2, target, source, bytes: 8, completion: Completion::Counted };
+    // SAFETY: the value lives until the put is complete, and its place lies in the region.
+    assert_eq!(unsafe { pes[0].put(put) }, Status::Pending);
+    (0..100).for_each(|_| poll_all_but_pe_1());
+    assert!(domain.peer(1).receiver().is_full(), "PE 1 has not looked yet");
+    let mut arrived = 0;
+    while arrived < sent || pes[0].completions().puts == puts {
+        in_time("the messages and the put");
+        poll_all_but_pe_1();
+        let take = &mut |event: Event<'_>| {
+            if let Event::Message { header, payload, .. } = event {
+                assert_eq!((header, payload), (arrived, &PAYLOAD[..]));
+                arrived += 1;
+            }
+        };
+        pes[1].progress(take).unwrap();
+    }
+    assert_ne!(socket(2, 0), Some(before), "it is another connection");
+    assert!(job.memory[2][REGION_BYTES / 8 + 1] == value && job.are_guards_untouched());
 }
 
 #[test]

@@ -13,6 +13,7 @@
 use crate::chapters::library::Mpi;
 use pelago_core::Pe;
 use pelago_core::base::awaited::Awaited;
+use pelago_core::job::Job;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -20,6 +21,11 @@ use std::sync::{Mutex, PoisonError};
 pub const BLOCK_BYTES: usize = 4096;
 /// The size of that of a dynamic window.
 pub const DYNAMIC_BLOCK_BYTES: usize = 256 << 10;
+/// The states of the spinlock. A process that finds it taken says that it is awaited, also by a process that
+/// sleeps later on, and the holder wakes the sleepers.
+const FREE: u64 = 0;
+const TAKEN: u64 = 1;
+const AWAITED: u64 = 2;
 const LOCK: usize = 0;
 const SPIN: usize = 1;
 const USED: usize = 2;
@@ -84,21 +90,20 @@ impl Peer {
         self.offset + 8 * LOCK
     }
 
-    /// Takes the spinlock for accumulates if it is free. It is that of a mapped process, or of this one.
-    pub fn try_exclude(&self) -> Option<Excluding<'_>> {
+    /// Takes the spinlock for accumulates if it is free. It is that of a mapped process, or of this one. A
+    /// process that does not get it is woken when it is free, if it sleeps then.
+    pub fn try_exclude<'a>(&'a self, job: &'a Job) -> Option<Excluding<'a>> {
         let word = self.word(SPIN)?;
-        // SYNC POINT accumulate: acquires the data of the accumulate before.
-        let is_taken = word.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_ok();
         // A lock that was not taken must not be made: dropping it would release that of another process.
-        if is_taken { Some(Excluding(word)) } else { None }
+        if try_take(word) { Some(Excluding { word, job }) } else { None }
     }
 
     /// Takes the spinlock.
-    pub fn exclude(&self, mpi: &Mpi) -> Excluding<'_> {
-        let mut taken = self.try_exclude();
+    pub fn exclude<'a>(&'a self, mpi: &'a Mpi) -> Excluding<'a> {
+        let mut taken = self.try_exclude(&mpi.core);
         if taken.is_none() {
             mpi.core.wait(Awaited::Completion { operation: "accumulate", pe: self.pe }, || {
-                taken = taken.take().or_else(|| self.try_exclude());
+                taken = taken.take().or_else(|| self.try_exclude(&mpi.core));
                 taken.is_some()
             });
         }
@@ -235,13 +240,34 @@ impl Sorted {
     }
 }
 
+/// Takes a spinlock if it is free. Else it is awaited from now on.
+fn try_take(word: &AtomicU64) -> bool {
+    // SYNC POINT accumulate: acquires the data of the accumulate before.
+    match word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed) {
+        Ok(_) => true,
+        Err(AWAITED) => false,
+        // SYNC POINT accumulate: as above. A lock that is taken in this way counts as awaited.
+        Err(_) => word.swap(AWAITED, Ordering::Acquire) == FREE,
+    }
+}
+
+/// Leaves a spinlock. Returns whether it was awaited.
+fn leave(word: &AtomicU64) -> bool {
+    // SYNC POINT accumulate: releases the data of this accumulate.
+    word.swap(FREE, Ordering::Release) == AWAITED
+}
+
 /// The spinlock for accumulates, until it is dropped.
-pub struct Excluding<'a>(&'a AtomicU64);
+pub struct Excluding<'a> {
+    word: &'a AtomicU64,
+    job: &'a Job,
+}
 
 impl Drop for Excluding<'_> {
     fn drop(&mut self) {
-        // SYNC POINT accumulate: releases the data of this accumulate.
-        self.0.store(0, Ordering::Release);
+        if leave(self.word) {
+            self.job.ring_sleepers_after_change();
+        }
     }
 }
 
@@ -255,6 +281,19 @@ mod tests {
         let asked = [7, 7, 7, 8, 9, 9, 9].map(|changes| (sorted.is_due(changes), sorted.is_of(changes)));
         let (no, now, yes) = ((false, false), (true, true), (false, true));
         assert_eq!(asked, [no, now, yes, no, no, now, yes]);
+    }
+
+    #[test]
+    fn a_holder_learns_that_the_spinlock_is_awaited() {
+        let word = AtomicU64::new(FREE);
+        assert!(try_take(&word) && !leave(&word), "nobody waits");
+        assert!(try_take(&word) && !try_take(&word) && !try_take(&word));
+        assert!(leave(&word), "two wait");
+        assert!(
+            try_take(&word) && !try_take(&word),
+            "the one that has not got it is awake, and says so again"
+        );
+        assert!(leave(&word) && try_take(&word) && !leave(&word));
     }
 
     #[test]

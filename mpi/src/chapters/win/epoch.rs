@@ -105,7 +105,8 @@ impl Window {
     #[inline]
     pub fn admit(&self, mpi: &Mpi, rank: usize) -> Result<&Part> {
         let part = &self.parts[rank];
-        if part.is_open.load(Ordering::Relaxed) {
+        // SYNC POINT window-post: acquires the memory of the target, if another thread has awaited it.
+        if part.is_open.load(Ordering::Acquire) {
             return Ok(part);
         }
         if self.record.is_open.load(Ordering::Relaxed) {
@@ -134,7 +135,8 @@ impl Window {
             return lock::release(mpi, &self.parts[rank].peer, hold);
         }
         epoch.locks.insert(rank, hold);
-        self.parts[rank].is_open.store(true, Ordering::Relaxed);
+        // SYNC POINT window-post: releases what the holders before have released.
+        self.parts[rank].is_open.store(true, Ordering::Release);
     }
 
     /// Waits until the target has posted, in an epoch of `MPI_Win_start`. One thread takes the receive out of
@@ -157,7 +159,7 @@ impl Window {
                 // SYNC POINT window-post: releases the memory of the target to the other threads.
                 part.is_open.store(true, Ordering::Release);
                 // The others may sleep.
-                mpi.core.ring_own();
+                mpi.core.ring_own_sleepers();
             }
             None => {
                 let awaited = Awaited::Events { count: 1 };

@@ -115,7 +115,8 @@ impl Record {
     /// Whether operations on a part may be started.
     #[inline(always)]
     pub fn gives_access(&self, part: &Part) -> bool {
-        self.is_open.load(Ordering::Relaxed) | part.is_open.load(Ordering::Relaxed)
+        // SYNC POINT window-post: acquires the memory of the target, if another thread has awaited it.
+        self.is_open.load(Ordering::Relaxed) | part.is_open.load(Ordering::Acquire)
     }
 }
 

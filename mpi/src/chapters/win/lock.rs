@@ -52,6 +52,9 @@ trait Word {
     /// Sets it to `new` if it is `compare`: its old value.
     fn swap(&self, compare: u64, new: u64) -> u64;
 
+    /// Wakes those that wait, after a change.
+    fn wake(&self);
+
     fn look(&self) -> u64 {
         self.glance().unwrap_or_else(|| self.add(0))
     }
@@ -66,6 +69,8 @@ fn try_shared(word: &impl Word, is_courteous: bool) -> bool {
     let is_taken = word.add(SHARED) & obstacles == 0;
     if !is_taken {
         word.add(SHARED.wrapping_neg());
+        // An exclusive origin may have found the addition and gone to sleep.
+        word.wake();
     }
     is_taken
 }
@@ -102,10 +107,11 @@ fn try_waiting(word: &impl Word, seen: &mut u64) -> bool {
 /// Gives a lock back.
 fn give_back(word: &impl Word, hold: Hold) {
     match hold {
-        Hold::Unchecked => 0,
+        Hold::Unchecked => return,
         Hold::Exclusive => word.add(EXCLUSIVE.wrapping_neg()),
         Hold::Shared => word.add(SHARED.wrapping_neg()),
     };
+    word.wake();
 }
 
 /// The word in the control block of a process.
@@ -132,6 +138,14 @@ impl Word for Reached<'_> {
 
     fn swap(&self, compare: u64, new: u64) -> u64 {
         self.place().swap(self.mpi, self.peer.lock(), (compare, new))
+    }
+
+    fn wake(&self) {
+        if self.peer.lock().is_some() {
+            // SYNC POINT doorbell: orders the change before the check for sleepers.
+            fence_after_update();
+            self.mpi.core.ring_sleepers_for_data();
+        }
     }
 }
 
@@ -193,15 +207,7 @@ fn wait(mpi: &Mpi, peer: &Peer, mut try_acquire: impl FnMut() -> bool) {
 
 /// Gives a lock back.
 pub fn release(mpi: &Mpi, peer: &Peer, hold: Hold) {
-    if hold == Hold::Unchecked {
-        return;
-    }
     give_back(&Reached { mpi, peer }, hold);
-    if peer.lock().is_some() {
-        // SYNC POINT doorbell: orders the change before the check for sleepers.
-        fence_after_update();
-        mpi.core.ring_sleepers_for_data();
-    }
 }
 
 #[cfg(test)]
@@ -209,8 +215,8 @@ mod tests {
     use super::*;
     use pelago_fabric::sync::{AtomicU64, AtomicUsize};
 
-    /// A word that is mapped, or one that is not and cannot be glanced at.
-    struct Here(AtomicU64, bool);
+    /// A word that is mapped, or one that is not and cannot be glanced at; and how often others were woken.
+    struct Here(AtomicU64, bool, AtomicUsize);
 
     impl Word for Here {
         fn glance(&self) -> Option<u64> {
@@ -225,11 +231,15 @@ mod tests {
             let swapped = self.0.compare_exchange(compare, new, Ordering::SeqCst, Ordering::SeqCst);
             swapped.unwrap_or_else(|old| old)
         }
+
+        fn wake(&self) {
+            self.2.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     /// A free lock of a process that is mapped, and one of a process that is not.
     fn free_locks() -> [Here; 2] {
-        [true, false].map(|is_mapped| Here(AtomicU64::new(0), is_mapped))
+        [true, false].map(|is_mapped| Here(AtomicU64::new(0), is_mapped, AtomicUsize::new(0)))
     }
 
     #[test]
@@ -258,6 +268,21 @@ mod tests {
             assert_eq!(word.look(), 0);
             assert!(try_exclusive(&word).is_ok());
         }
+    }
+
+    /// An exclusive origin may have looked while the addition of a shared one was there, and sleep.
+    #[test]
+    fn a_shared_origin_that_takes_its_addition_back_wakes_exclusive_ones() {
+        let [_, word] = free_locks();
+        assert!(try_shared(&word, true));
+        let mut seen = try_exclusive(&word).unwrap_err();
+        assert!(!try_shared(&word, true), "one waits");
+        assert_eq!(word.2.load(Ordering::SeqCst), 1, "it was added to and taken back");
+        give_back(&word, Hold::Shared);
+        assert!(try_waiting(&word, &mut seen) && !try_shared(&word, false));
+        assert_eq!(word.2.load(Ordering::SeqCst), 3);
+        give_back(&word, Hold::Exclusive);
+        assert_eq!((word.look(), word.2.load(Ordering::SeqCst)), (0, 4));
     }
 
     #[test]

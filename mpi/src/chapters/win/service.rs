@@ -11,6 +11,7 @@ use super::request::{Action, FIRST_REPLY, Head, REQUEST};
 use super::way::{gather, scatter};
 use crate::abi::*;
 use pelago_core::Pe;
+use pelago_core::job::Job;
 use pelago_core::msg::TwoSided;
 use pelago_core::msg::envelope::{Context, Envelope};
 use pelago_core::msg::hooks::ProgressHook;
@@ -106,7 +107,7 @@ impl Service {
     }
 
     /// Executes a request whose data have come.
-    fn execute(&self, origin: &mut Origin, head: &Head, data: &[u8]) -> Done {
+    fn execute(&self, job: &Job, origin: &mut Origin, head: &Head, data: &[u8]) -> Done {
         if head.action == Action::Flush {
             let error = std::mem::replace(&mut origin.error, MPI_SUCCESS);
             return Done::Reply((error as u64).to_le_bytes().into());
@@ -127,13 +128,13 @@ impl Service {
                 unsafe { gather(self.base, &head.blocks, reply.as_mut_ptr()) };
                 Done::Reply(reply)
             }
-            Action::Accumulate | Action::Fetch => self.accumulate(head, data, bytes),
-            Action::Swap if data.len() == 2 * bytes => self.swap(head, data, bytes),
+            Action::Accumulate | Action::Fetch => self.accumulate(job, head, data, bytes),
+            Action::Swap if data.len() == 2 * bytes => self.swap(job, head, data, bytes),
             _ => Done::Refused,
         }
     }
 
-    fn accumulate(&self, head: &Head, data: &[u8], bytes: usize) -> Done {
+    fn accumulate(&self, job: &Job, head: &Head, data: &[u8], bytes: usize) -> Done {
         let Ok(update) = Update::of_request(head.op, head.element) else { return Done::Refused };
         if data.len() != bytes && head.op != MPI_NO_OP {
             return Done::Refused;
@@ -142,7 +143,7 @@ impl Service {
         let old = if reply.is_empty() { std::ptr::null_mut() } else { reply.as_mut_ptr() };
         let (part, operands) = ((self.base, self.has_atomics), (data.as_ptr(), old));
         // SAFETY: the blocks lie in the window and the data have their length, as was checked.
-        let is_done = unsafe { update.apply(part, &head.blocks, operands, || self.peer.try_exclude()) };
+        let is_done = unsafe { update.apply(part, &head.blocks, operands, || self.peer.try_exclude(job)) };
         match (is_done, head.action) {
             (false, _) => Done::Later,
             (true, Action::Fetch) => Done::Reply(reply),
@@ -150,15 +151,16 @@ impl Service {
         }
     }
 
-    fn swap(&self, head: &Head, data: &[u8], bytes: usize) -> Done {
+    fn swap(&self, job: &Job, head: &Head, data: &[u8], bytes: usize) -> Done {
         let Blocks::One(offset, _) = head.blocks else { return Done::Refused };
         let Ok(update) = Update::of_request(MPI_REPLACE, head.element) else { return Done::Refused };
         let mut reply = vec![0u8; bytes].into_boxed_slice();
         let (new, compare) = data.split_at(bytes);
         let at = (self.base.wrapping_add(offset), self.has_atomics);
         let operands = (new.as_ptr(), compare.as_ptr());
+        let exclude = || self.peer.try_exclude(job);
         // SAFETY: the element lies in the window, as was checked.
-        let is_done = unsafe { update.swap_at(at, operands, reply.as_mut_ptr(), || self.peer.try_exclude()) };
+        let is_done = unsafe { update.swap_at(at, operands, reply.as_mut_ptr(), exclude) };
         if is_done { Done::Reply(reply) } else { Done::Later }
     }
 
@@ -191,7 +193,7 @@ impl Service {
             let bytes = arrived.bytes.saturating_sub(at);
             // SAFETY: the words have as many bytes.
             let data = unsafe { std::slice::from_raw_parts(start.add(at.min(arrived.bytes)), bytes) };
-            let reply = match self.execute(origin, &head, data) {
+            let reply = match self.execute(world, origin, &head, data) {
                 Done::Later => return origin.requests.push_front(arrived),
                 Done::Silent => continue,
                 Done::Reply(reply) => reply,
