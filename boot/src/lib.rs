@@ -39,7 +39,7 @@ pub use locality::{
 pub use logging::{LogFilter, start_log};
 pub use pmi::client::PmiError;
 pub use pmix::client::PmixError;
-pub use print::{print, tell};
+pub use print::{end_by_signal, print, tell};
 pub use process::{ProcessState, process_state};
 pub use spawn::{
     AgentError, Captured, Cause, Failure, InputTo, JobReport, JobSpec, LaunchError, Machines, PES_OF_TOOL,

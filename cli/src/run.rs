@@ -14,7 +14,10 @@ use clap::{Args, CommandFactory};
 use pelago::coll::select::forced;
 use pelago::coll::tuning;
 use pelago_apps::nearest;
-use pelago_boot::{Cause, Failure, InputTo, JobSpec, LaunchError, Program, Settings, launch, tell};
+use pelago_boot::{
+    Cause, Failure, InputTo, JobSpec, LaunchError, Program, Settings, end_by_signal, launch, tell,
+};
+use rustix::process::Signal;
 
 use self::programs::{parts, start_of};
 use self::tools::Tools;
@@ -24,6 +27,9 @@ use crate::record::{Recording, Records};
 
 /// The setting that names algorithms, which only the PEs can check.
 const COLL: &str = "PELAGO_COLL";
+
+/// The signal of Ctrl-C.
+const SIGINT: i32 = Signal::INT.as_raw();
 
 /// The setting for the number of PEs per process.
 const PES_PER_PROCESS: &str = "PELAGO_PES_PER_PROCESS";
@@ -130,6 +136,10 @@ impl Run {
             // The job's own status says more.
             (Err(error), _) => tell(&format!("pelago run: {error:#}\n")),
             (Ok(()), _) => {}
+        }
+        // If a PE has failed before, its status says more.
+        if report.failures.first().is_some_and(|failure| failure.cause == Cause::Interrupted(SIGINT)) {
+            end_by_signal(SIGINT);
         }
         Ok(ExitCode::from(u8::try_from(report.status).unwrap_or(1)))
     }
