@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sockopt,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -105,8 +105,7 @@ impl Handout {
 
     /// Checks one connection and sends the descriptor. Returns whether the peer had a right to it.
     fn serve_one(&self, peer: &OwnedFd, deadline: Instant) -> bool {
-        let is_same_user =
-            sockopt::socket_peercred(peer).is_ok_and(|who| who.uid == rustix::process::geteuid());
+        let is_same_user = user_of(peer) == Some(rustix::process::geteuid().as_raw());
         let mut nonce = [0; NONCE_BYTES];
         if !is_same_user
             || receive_exactly(peer, &mut nonce, deadline).is_none()
@@ -172,6 +171,19 @@ fn fetch_by_socket(address: &[u8; ADDRESS_BYTES], deadline: Instant) -> Result<O
         }
     }
     Err("the maker turned this process away".into())
+}
+
+/// The user of the process at the other end. The system says 0 for its process id if it is in another PID
+/// namespace, which rustix's type cannot represent.
+fn user_of(peer: &OwnedFd) -> Option<u32> {
+    let mut who = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut bytes = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the descriptor is open; the system writes no more bytes to the local variable than it has.
+    let code = unsafe {
+        let place = (&raw mut who).cast();
+        libc::getsockopt(peer.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &raw mut bytes)
+    };
+    (code == 0 && bytes as usize == size_of::<libc::ucred>()).then_some(who.uid)
 }
 
 fn stream_socket() -> Result<OwnedFd, Errno> {
