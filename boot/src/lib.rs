@@ -25,8 +25,8 @@ mod writer;
 
 pub use detect::{LauncherSeen, launcher_seen};
 pub use env::{
-    BarrierKind, CollFormKind, CollOnlineKind, FabricKind, KeepFolder, MemorySize, RouteKind, SettingError,
-    SettingInfo, SettingKind, Settings, SyncMemoryKind, is_secure, settings_table,
+    BarrierKind, CollFormKind, CollOnlineKind, FabricKind, KeepFolder, MemorySize, OfiCards, RouteKind,
+    SettingError, SettingInfo, SettingKind, Settings, SyncMemoryKind, is_secure, settings_table,
 };
 pub use error::BootError;
 pub use hosts::{HostSlots, HostsError, hosts_of_file, hosts_of_list, hosts_of_slurm};
