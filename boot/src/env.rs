@@ -69,6 +69,15 @@ pub enum FabricKind {
     Provider(&'static str),
 }
 
+/// Which of several equal network cards libfabric uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OfiCards {
+    /// Those that are nearest to the processors of a process, by turns.
+    Near,
+    /// The card that libfabric lists first.
+    First,
+}
+
 /// How the synchronisation memory of collective operations is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncMemoryKind {
@@ -321,6 +330,10 @@ settings! {
     ofi_interface: Option<String> = parse::auto_text, "PELAGO_OFI_INTERFACE", "auto", Network,
         accepts "auto, or the name of a domain or the address of an interface",
         help "which of this machine's interfaces libfabric uses; auto: the first that others can reach";
+    ofi_cards: OfiCards = parse::ofi_cards, "PELAGO_OFI_CARDS", "near", Network,
+        accepts "near or first",
+        help "which of several equal network cards libfabric uses if PELAGO_OFI_INTERFACE names none; near: \
+              those nearest to the processors of each process, by turns; first: that which it lists first";
     ofi_library: Option<String> = parse::auto_text, "PELAGO_OFI_LIBRARY", "auto", Network,
         accepts "auto, or the path of a libfabric.so.1",
         help "libfabric; auto: the one that the system finds";

@@ -25,9 +25,9 @@ mod writer;
 
 pub use detect::{LauncherSeen, launcher_seen};
 pub use env::{
-    BarrierKind, CollFormKind, CollOnlineKind, FabricKind, KeepFolder, MemorySize, OtherVariable, RouteKind,
-    SetBy, SettingError, SettingInfo, Settings, Subject, SyncMemoryKind, is_secure, other_variables,
-    settings_table, user_settings,
+    BarrierKind, CollFormKind, CollOnlineKind, FabricKind, KeepFolder, MemorySize, OfiCards, OtherVariable,
+    RouteKind, SetBy, SettingError, SettingInfo, Settings, Subject, SyncMemoryKind, is_secure,
+    other_variables, settings_table, user_settings,
 };
 pub use error::BootError;
 pub use hosts::{HostSlots, HostsError, hosts_of_file, hosts_of_list, hosts_of_slurm, tasks_of_slurm};
@@ -40,7 +40,7 @@ pub use locality::{
 pub use logging::{LogFilter, start_log};
 pub use pmi::client::PmiError;
 pub use pmix::client::PmixError;
-pub use print::{print, tell};
+pub use print::{end_by_signal, print, tell};
 pub use process::{ProcessState, process_state};
 pub use spawn::{
     AgentError, Captured, Cause, Failure, InputTo, JobReport, JobSpec, LaunchError, Machines, PES_OF_TOOL,

@@ -2,6 +2,8 @@
 //! standard error, where a reader that does not read blocks the command only for a bounded time.
 
 use std::io::{self, ErrorKind, Write};
+use std::mem::MaybeUninit;
+use std::ptr;
 use std::time::{Duration, Instant};
 
 use crate::writer::{Outlet, Writer};
@@ -17,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => end_by_broken_pipe(),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => end_by_signal(libc::SIGPIPE),
         Err(error) => Err(io::Error::new(error.kind(), format!("writing to standard output: {error}"))),
         Ok(()) => Ok(()),
     }
@@ -42,6 +44,24 @@ pub fn tell(text: &str) {
     }
 }
 
+/// Ends the process by the default action of a signal. A shell that runs commands in a loop ends at Ctrl-C
+/// only if SIGINT has ended the interrupted command. Rust's standard output is not flushed.
+pub fn end_by_signal(signal: i32) -> ! {
+    // SAFETY: the default action installs no handler; the set is initialised before it is used; unblocking
+    // and raising a signal access no other memory.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        let mut set = MaybeUninit::uninit();
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, set.as_ptr(), ptr::null_mut());
+        libc::raise(signal);
+    }
+    // Reached by the first process of a PID namespace, which signals do not end by default: exits with the
+    // status that a shell would show for the signal.
+    std::process::exit(128 + signal)
+}
+
 /// Formats and writes to standard output by [`print`](fn@print); returns its result.
 #[macro_export]
 macro_rules! out {
@@ -52,15 +72,4 @@ macro_rules! out {
 #[macro_export]
 macro_rules! outln {
     ($($words:tt)*) => { $crate::print(&format!("{}\n", format_args!($($words)*))) };
-}
-
-/// Ends the process by the default action of SIGPIPE.
-fn end_by_broken_pipe() -> ! {
-    // SAFETY: the default action installs no handler; unblocking and raising a signal access no memory.
-    unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-        libc::raise(libc::SIGPIPE);
-    }
-    // Reached only if the signal is blocked: exits with the status that a shell would show for it.
-    std::process::exit(128 + libc::SIGPIPE)
 }

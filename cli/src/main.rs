@@ -30,7 +30,8 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use measure::{Bench, PaperCommand};
 use pelago_apps::print_help;
-use pelago_boot::tell;
+use pelago_boot::{end_by_signal, tell};
+use rustix::process::Signal;
 
 /// The exit status for invalid arguments.
 const USAGE_EXIT_CODE: u8 = 2;
@@ -104,7 +105,11 @@ fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|error| {
         tell(&format!("pelago {name}: {error:#}\n"));
-        ExitCode::from(measure::interrupted(&error).unwrap_or(USAGE_EXIT_CODE))
+        match measure::interrupted(&error) {
+            Some(signal) if signal == Signal::INT.as_raw() => end_by_signal(signal),
+            Some(signal) => ExitCode::from(u8::try_from(128 + signal).unwrap_or(1)),
+            None => ExitCode::from(USAGE_EXIT_CODE),
+        }
     })
 }
 

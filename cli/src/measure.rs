@@ -26,14 +26,14 @@ pub const APPS: &[App] = &[pelago_bench::APP];
 #[cfg(not(feature = "bench"))]
 pub const APPS: &[App] = &[];
 
-/// The exit status of a measurement that a signal has interrupted.
+/// The signal that has interrupted a measurement.
 #[cfg(feature = "bench")]
-pub fn interrupted(error: &anyhow::Error) -> Option<u8> {
-    error.downcast_ref::<pelago_bench::Interrupted>().map(pelago_bench::Interrupted::status)
+pub fn interrupted(error: &anyhow::Error) -> Option<i32> {
+    error.downcast_ref::<pelago_bench::Interrupted>().map(|interrupted| interrupted.signal)
 }
 
-/// The exit status of a measurement that a signal has interrupted; there are none.
+/// The signal that has interrupted a measurement; there are none.
 #[cfg(not(feature = "bench"))]
-pub fn interrupted(_: &anyhow::Error) -> Option<u8> {
+pub fn interrupted(_: &anyhow::Error) -> Option<i32> {
     None
 }

@@ -4,17 +4,22 @@ mod foreign;
 mod programs;
 mod tools;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, CommandFactory};
 use pelago::coll::select::forced;
 use pelago::coll::tuning;
 use pelago_apps::nearest;
-use pelago_boot::{Cause, Failure, InputTo, JobSpec, LaunchError, Program, Settings, launch, tell};
+use pelago_boot::{
+    Cause, Failure, InputTo, JobSpec, LaunchError, Program, Settings, end_by_signal, launch, tell,
+};
+use rustix::process::Signal;
 
 use self::programs::{parts, start_of};
 use self::tools::Tools;
@@ -24,6 +29,9 @@ use crate::record::{Recording, Records};
 
 /// The setting that names algorithms, which only the PEs can check.
 const COLL: &str = "PELAGO_COLL";
+
+/// The signal of Ctrl-C.
+const SIGINT: i32 = Signal::INT.as_raw();
 
 /// The setting for the number of PEs per process.
 const PES_PER_PROCESS: &str = "PELAGO_PES_PER_PROCESS";
@@ -72,8 +80,8 @@ pub struct Run {
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<Duration>,
     /// Set a variable in every PE; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = variable)]
-    env: Vec<(String, String)>,
+    #[arg(long, value_name = "KEY=VALUE", value_parser = variables())]
+    env: Vec<Variable>,
     #[command(flatten)]
     records: Records,
     /// Separator of the programs of a job; with another separator, `:` is an ordinary argument
@@ -131,6 +139,10 @@ impl Run {
             (Err(error), _) => tell(&format!("pelago run: {error:#}\n")),
             (Ok(()), _) => {}
         }
+        // If a PE has failed before, its status says more.
+        if report.failures.first().is_some_and(|failure| failure.cause == Cause::Interrupted(SIGINT)) {
+            end_by_signal(SIGINT);
+        }
         Ok(ExitCode::from(u8::try_from(report.status).unwrap_or(1)))
     }
 
@@ -144,8 +156,7 @@ impl Run {
         let (program, args) = start_of(&first.words)?;
         let then = parts.map(|part| {
             let (program, args) = start_of(&part.words)?;
-            let env = part.env.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
-            Ok(Program { n: part.n.unwrap_or(1), program: program.into(), args, env })
+            Ok(Program { n: part.n.unwrap_or(1), program: program.into(), args, env: part.env })
         });
         let then = then.collect::<anyhow::Result<Vec<_>>>()?;
         let others = then.iter().map(|program| program.n).sum();
@@ -161,17 +172,19 @@ impl Run {
         if let Some(machines) = machines.as_mut().filter(|_| self.oversubscribe) {
             hosts::oversubscribe(machines, n + others);
         }
-        let of_pes = |variable| {
+        let of_pes = |variable: &str| {
             let given = self.env.iter().rev().find(|(key, _)| key == variable);
-            given.map(|(_, value)| value.clone()).or_else(|| std::env::var(variable).ok())
+            let given = given.map(|(_, value)| value.to_string_lossy().into_owned());
+            given.or_else(|| std::env::var(variable).ok())
         };
         forced(&of_pes(COLL).unwrap_or_default())?;
         tuning::load(of_pes(tuning::VARIABLE).filter(|path| !path.is_empty()).as_deref())?;
         let each = self.pes_per_process.map(|each| (PES_PER_PROCESS.to_owned(), each.to_string()));
         let slow = self.tools.variables();
         let recording = self.records.begin(machines.is_some())?;
-        let env = slow.into_iter().chain(self.env).chain(each);
-        let env = env.map(|(key, value)| (key.into(), value.into())).chain(recording.settings()).collect();
+        let own = |(key, value): (String, String)| -> Variable { (key.into(), value.into()) };
+        let env = slow.into_iter().map(own).chain(self.env).chain(each.map(own));
+        let env = env.chain(recording.settings()).collect();
         let (bind, tag_output) = (self.bind, self.tag_output);
         let timeout = self.timeout.map_or_else(time_limit, |limit| Ok(Some(limit)))?;
         let output_folder = self.output_dir;
@@ -298,9 +311,21 @@ fn input(text: &str) -> Result<InputTo, String> {
     }
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+/// A variable of PEs and its value, which need not be UTF-8.
+type Variable = (OsString, OsString);
+
+/// The parser of variables.
+fn variables() -> impl TypedValueParser<Value = Variable> {
+    OsStringValueParser::new().try_map(|text| variable(&text))
+}
+
+fn variable(text: &OsStr) -> Result<Variable, String> {
+    let bytes = text.as_bytes();
+    match bytes.iter().position(|byte| *byte == b'=') {
+        Some(at) if at > 0 => {
+            let part = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+            Ok((part(&bytes[..at]), part(&bytes[at + 1..])))
+        }
         _ => Err("a variable is given as KEY=VALUE".to_owned()),
     }
 }
@@ -353,9 +378,14 @@ mod tests {
     }
 
     #[test]
-    fn variables() {
-        assert_eq!(variable("A=b=c"), Ok(("A".to_owned(), "b=c".to_owned())));
-        assert_eq!(variable("A="), Ok(("A".to_owned(), String::new())));
-        assert!(variable("A").is_err() && variable("=b").is_err());
+    fn variables_of_pes() {
+        let of = |text: &[u8]| variable(OsStr::from_bytes(text));
+        let pair = |key: &str, value: &[u8]| {
+            Ok::<Variable, String>((key.into(), OsString::from_vec(value.to_vec())))
+        };
+        assert_eq!(of(b"A=b=c"), pair("A", b"b=c"));
+        assert_eq!(of(b"A="), pair("A", b""));
+        assert_eq!(of(b"A=b\xff"), pair("A", b"b\xff"));
+        assert!(of(b"A").is_err() && of(b"=b").is_err());
     }
 }

@@ -130,7 +130,7 @@ pub fn pending_pes(membership: Membership, settings: &Settings) -> Result<Vec<Pe
     if is_net_for_all || settings.fabric != FabricKind::Shm && digest.nodes.iter().any(|node| *node != 0) {
         // Only now is it known which interface an endpoint must be at, so there is another exchange. A fabric
         // that no PE needs is not opened: opening takes time, and its providers install signal handlers.
-        fabrics = fabrics::open(&job, digest.is_one_machine, secret_of(&job, &digest)?, settings);
+        fabrics = fabrics::open(&job, &digest, secret_of(&job, &digest)?, settings);
         decisions::opened(&fabrics);
         cards = Cards::new(&job, worlds, "-far");
         digest = cards.exchange(with_fabrics(card, &fabrics), false)?;

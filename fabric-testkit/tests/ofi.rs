@@ -81,6 +81,7 @@ impl<const SERVED: bool> Harness for OverLibfabric<SERVED> {
             interface: set("PELAGO_OFI_INTERFACE"),
             is_served: SERVED,
             is_local: false,
+            turn: None,
         };
         // Packets need more rounds of progress.
         group(n_pes, &choice).with_rounds(20_000_000)

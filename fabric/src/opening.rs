@@ -15,11 +15,13 @@ pub struct Opening {
     pub pes_per_process: usize,
     /// PEs of the job.
     pub n_pes: usize,
+    /// Processes of the same node with lower numbers.
+    pub lower_on_node: usize,
     /// Whether all processes of the job are on this machine, in one network namespace.
     pub is_local: bool,
     /// The secret that the members of the job share.
     pub secret: Secret,
-    /// Options of the provider `ofi`; `is_local` is taken from above.
+    /// Options of the provider `ofi`; `is_local` is taken from above, and so is `turn` if it is not `None`.
     pub ofi: Choice,
     /// Options of the provider `tcp`; `is_local` is taken from above.
     pub tcp: TcpChoice,
@@ -48,6 +50,9 @@ pub struct Choice {
     /// Whether all PEs of the job are on this machine: then the endpoint is at an address that no other
     /// machine reaches, if there is one and `interface` names none.
     pub is_local: bool,
+    /// The number of the PE on its node: PEs take equal network cards by turns, those near to their
+    /// processors if there are such. `None`: each PE takes the first card.
+    pub turn: Option<usize>,
 }
 
 /// Options of the endpoints.

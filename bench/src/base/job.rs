@@ -11,18 +11,12 @@ use pelago_boot::{Cause, Failure, JobReport, JobSpec, Machines, launch};
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::de::DeserializeOwned;
 
-/// A signal to this command while its job ran: the command exits with 128 + the signal.
+/// A signal to this command while its job ran, which ends the command.
 #[derive(Debug)]
 pub struct Interrupted {
-    signal: i32,
+    /// The signal.
+    pub signal: i32,
     text: String,
-}
-
-impl Interrupted {
-    /// The exit status of the signal, as in shells.
-    pub fn status(&self) -> u8 {
-        u8::try_from(128 + self.signal).unwrap_or(1)
-    }
 }
 
 impl fmt::Display for Interrupted {

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use super::{
-    BarrierKind, CollFormKind, CollOnlineKind, FabricKind, KeepFolder, MemorySize, RouteKind, SyncMemoryKind,
-    TABLE,
+    BarrierKind, CollFormKind, CollOnlineKind, FabricKind, KeepFolder, MemorySize, OfiCards, RouteKind,
+    SyncMemoryKind, TABLE,
 };
 
 /// The maximum number of PEs of a process.
@@ -101,6 +101,14 @@ pub(super) fn route(text: &str) -> Option<RouteKind> {
     match text.to_ascii_lowercase().as_str() {
         "auto" => Some(RouteKind::Auto),
         "net" => Some(RouteKind::Net),
+        _ => None,
+    }
+}
+
+pub(super) fn ofi_cards(text: &str) -> Option<OfiCards> {
+    match text.to_ascii_lowercase().as_str() {
+        "near" => Some(OfiCards::Near),
+        "first" => Some(OfiCards::First),
         _ => None,
     }
 }

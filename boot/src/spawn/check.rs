@@ -4,9 +4,10 @@
 use std::env;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, StatVfsMountFlags, access, statvfs};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::{InputTo, JobSpec, LaunchError};
@@ -54,10 +55,21 @@ fn runnable(program: &Path) -> Result<(), LaunchError> {
         Err(_) => Err(LaunchError::NotFound { program: program.to_owned(), searched: false }),
         Ok(data) if data.is_dir() => refuse("it is a directory"),
         Ok(data) if !data.is_file() => refuse("it is not a regular file"),
-        Ok(_) if access(program, Access::EXEC_OK).is_err() => {
-            refuse("it is not executable (chmod +x makes it so)")
+        Ok(data) if access(program, Access::EXEC_OK).is_err() => {
+            let flags = statvfs(program).map(|system| system.f_flag);
+            let is_noexec = flags.is_ok_and(|flags| flags.contains(StatVfsMountFlags::NOEXEC));
+            refuse(obstacle(data.mode(), is_noexec))
         }
         Ok(_) => Ok(()),
+    }
+}
+
+/// Why a file of this mode may not be executed.
+fn obstacle(mode: u32, is_noexec: bool) -> &'static str {
+    match (mode & 0o111, is_noexec) {
+        (0, _) => "it is not executable (chmod +x makes it so)",
+        (_, true) => "its file system is mounted with noexec; move it to another one",
+        (_, false) => "it is not executable for this user (chmod +x makes it so)",
     }
 }
 
@@ -145,6 +157,13 @@ mod tests {
         assert_eq!(text("/"), "/ cannot be run: it is a directory");
         assert_eq!(text("/dev/null"), "/dev/null cannot be run: it is not a regular file");
         assert!(text("/proc/self/maps").contains("not executable"), "{}", text("/proc/self/maps"));
+    }
+
+    #[test]
+    fn a_file_system_without_programs_is_told_from_a_mode() {
+        assert!(obstacle(0o644, true).contains("chmod +x"));
+        assert!(obstacle(0o755, true).contains("mounted with noexec"));
+        assert!(obstacle(0o750, false).contains("for this user"));
     }
 
     #[test]

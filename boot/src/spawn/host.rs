@@ -31,14 +31,22 @@ const WORDS_MAX_BYTES: usize = 4 << 10;
 const END_LIMIT: Duration = Duration::from_secs(2);
 /// How long the launcher waits for the exit status of the remote shell after its stream has ended.
 pub(super) const STATUS_LIMIT: Duration = Duration::from_secs(1);
-/// Variables of Slurm that would change the job step of an agent.
-const SHAPING: [&str; 6] = [
+/// Variables of Slurm that would change the job step of an agent, its streams or its share of the GPUs.
+const SHAPING: [&str; 14] = [
     "SLURM_NTASKS_PER_NODE",
     "SLURM_CPUS_PER_TASK",
     "SRUN_CPUS_PER_TASK",
     "SLURM_EXACT",
+    "SLURM_EXCLUSIVE",
     "SLURM_DISTRIBUTION",
     "SLURM_HINT",
+    "SLURM_LABELIO",
+    "SLURM_STDINMODE",
+    "SLURM_STDOUTMODE",
+    "SLURM_STDERRMODE",
+    "SLURM_GPUS_PER_TASK",
+    "SLURM_NTASKS_PER_GPU",
+    "SLURM_GPU_BIND",
 ];
 
 /// The state of the connection to a host.

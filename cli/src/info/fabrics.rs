@@ -39,7 +39,7 @@ struct Loaded {
 
 #[derive(Serialize)]
 struct Row {
-    /// `chosen`, `usable`, `ruled out` or `unusable`.
+    /// `chosen`, `by turns`, `usable`, `ruled out` or `unusable`.
     standing: &'static str,
     provider: String,
     version: String,
@@ -122,6 +122,7 @@ impl Report {
 }
 
 const CHOSEN: &str = "chosen";
+const BY_TURNS: &str = "by turns";
 
 /// Whether the connections of the provider `tcp` are encrypted.
 fn encryption(is_on: bool) -> &'static str {
@@ -176,6 +177,7 @@ impl Row {
     fn of(find: &Find) -> Row {
         let (standing, mut remarks) = match &find.standing {
             Standing::Chosen => (CHOSEN, Vec::new()),
+            Standing::ByTurns => (BY_TURNS, vec!["PEs take it and the chosen one by turns".to_owned()]),
             Standing::Usable => ("usable", Vec::new()),
             Standing::RuledOut(why) => ("ruled out", vec![(*why).to_owned()]),
             Standing::Lacking(lacks) => ("unusable", lacks.clone()),

@@ -7,7 +7,7 @@ use anyhow::{Context, anyhow, bail};
 use clap::{Args, FromArgMatches};
 use pelago_boot::{resolve, tell};
 
-use super::{foreign, number_of_pes, number_spelled, option_suggestion, variable};
+use super::{Variable, foreign, number_of_pes, number_spelled, option_suggestion, variables};
 use crate::app;
 
 /// The start of a word that means a built-in application.
@@ -16,7 +16,7 @@ const PREFIX: &str = "app:";
 /// One program with its arguments and its number of PEs.
 pub struct Part {
     pub n: Option<usize>,
-    pub env: Vec<(String, String)>,
+    pub env: Vec<Variable>,
     pub words: Vec<OsString>,
 }
 
@@ -27,8 +27,8 @@ struct Further {
     #[arg(short, value_name = "N", value_parser = number_of_pes, allow_negative_numbers = true)]
     n: usize,
     /// Set a variable in the PEs of this program
-    #[arg(long, value_name = "KEY=VALUE", value_parser = variable)]
-    env: Vec<(String, String)>,
+    #[arg(long, value_name = "KEY=VALUE", value_parser = variables())]
+    env: Vec<Variable>,
     #[arg(value_name = "PROGRAM ARGS", required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
@@ -128,7 +128,11 @@ mod tests {
         let parts = parts(Some(9), words, OsStr::new(separator)).map_err(|error| error.to_string())?;
         let text = |part: Part| {
             let words: Vec<_> = part.words.iter().map(|word| word.to_string_lossy()).collect();
-            let env: String = part.env.iter().map(|(key, value)| format!("{key}={value} ")).collect();
+            let env: String = part
+                .env
+                .iter()
+                .map(|(key, value)| format!("{}={} ", key.display(), value.display()))
+                .collect();
             format!("{} {env}{}", part.n.unwrap(), words.join(" "))
         };
         Ok(parts.into_iter().map(text).collect())

@@ -246,6 +246,7 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
         "PELAGO_FABRIC" => &["net", "libfabric", "ofi ", "tcp6", "0", "none", "on", "auto,ofi"],
         "PELAGO_NODE_ID" | "PELAGO_PMIX_LIBRARY" | "PELAGO_LAUNCH_AGENT" | "PELAGO_TCP_CONGESTION" => &[],
         "PELAGO_OFI_PROVIDER" | "PELAGO_OFI_INTERFACE" | "PELAGO_OFI_LIBRARY" | "PELAGO_TCP_INTERFACE" => &[],
+        "PELAGO_OFI_CARDS" => &["1", "auto", "all", "nearest", " near", "on"],
         "PELAGO_TCP_ENCRYPT" => &["2", "tls", "onn", "auto", "none", " on", "noise"],
         other => bad_values_of_messages(other),
     }

@@ -1,5 +1,6 @@
 //! Jobs that end early: all processes end at once, and one line names the PE that failed.
 
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::process::{Signal, kill_process};
@@ -48,8 +49,22 @@ fn pes_end_with_an_interrupted_launcher() {
         job.pes_at_work(4);
         job.signal(signal);
         let message = format!("the job was ended by signal {number} ({name}) to the launcher");
-        assert_failed(&job.end(), 128 + number, &message);
+        let ended = job.end();
+        assert_failed(&ended, 128 + number, &message);
+        assert_eq!(ended.signal, (signal == Signal::INT).then_some(number), "{ended:?}");
     }
+}
+
+#[test]
+fn an_interrupt_ends_a_loop_of_a_shell() {
+    let line = "for round in 1 2; do test $round = 1 || exec echo went on; $THIS run -n 2 ft --class B; done";
+    let mut command = Command::new("bash");
+    command.args(["-c", line]).env("THIS", env!("CARGO_BIN_EXE_pelago")).process_group(0);
+    let shell = Started::new(command);
+    shell.pes_at_work(2);
+    shell.signal_group(Signal::INT);
+    let ended = shell.end();
+    assert_eq!((ended.signal, ended.stdout.as_str()), (Some(2), ""), "{ended:?}");
 }
 
 #[test]
@@ -85,6 +100,7 @@ fn an_interrupted_measurement_has_the_status_of_an_interrupt() {
         command.signal(signal);
         let ended = command.end();
         assert_eq!((ended.status, ended.stdout.as_str()), (status, ""), "{args:?}: {}", ended.stderr);
+        assert_eq!(ended.signal.is_some(), signal == Signal::INT, "{args:?}: {ended:?}");
         assert!(ended.stderr.contains(") to the launcher"), "{args:?}: {}", ended.stderr);
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -14,12 +15,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 
 /// The time limit of every wait.
 pub const LIMIT: Duration = Duration::from_secs(120);
 /// The variable that marks the processes of a job.
 const MARKER: &str = "TEST_JOB";
+/// The signal that ends a command which Ctrl-C has interrupted.
+const SIGINT: i32 = Signal::INT.as_raw();
 /// A PE with this much resident memory, in bytes, is computing.
 const AT_WORK_BYTES: usize = 32 << 20;
 
@@ -89,8 +92,10 @@ pub struct Started {
 /// A command that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its exit status.
+    /// Its exit status as a shell shows it: 128 + the signal that has ended it, if one has.
     pub status: i32,
+    /// The signal that has ended it.
+    pub signal: Option<i32>,
     pub stdout: String,
     pub stderr: String,
 }
@@ -113,6 +118,11 @@ impl Started {
     /// Sends a signal to the command itself.
     pub fn signal(&self, signal: Signal) {
         pidfd_send_signal(&self.handle, signal).unwrap();
+    }
+
+    /// Sends a signal to the process group that the command leads, as a terminal does.
+    pub fn signal_group(&self, signal: Signal) {
+        kill_process_group(pid_of(&self.child), signal).unwrap();
     }
 
     /// Returns when the command has started `n` PEs.
@@ -189,8 +199,11 @@ impl Started {
         let (stdout, stderr) = (text(&self.stdout), text(&self.stderr));
         assert_eq!(left, [], "processes are left after {stdout}{stderr}");
         assert_no_named_memory();
-        let status = self.child.wait().unwrap().code().expect("the command was not killed");
-        Ended { status, stdout, stderr }
+        let ended = self.child.wait().unwrap();
+        let signal = ended.signal();
+        assert!(matches!(signal, None | Some(SIGINT)), "the command was killed: {ended}");
+        let status = ended.code().unwrap_or(128 + SIGINT);
+        Ended { status, signal, stdout, stderr }
     }
 
     /// Kills the command, and waits for its PEs to end by themselves; returns the standard output and

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -299,6 +300,32 @@ fn with_children() -> Started {
 #[test]
 fn nothing_is_left_when_the_launcher_is_killed() {
     assert_eq!(with_children().kill().0, "");
+}
+
+/// Variables that ask srun to label or redirect output are for the steps of the user, not for those of
+/// agents.
+#[test]
+fn the_steps_of_agents_do_not_follow_the_users_wishes() {
+    let folder = folder("steps");
+    let srun = folder.join("srun");
+    let wishes = ["SLURM_LABELIO", "SLURM_STDOUTMODE", "SLURM_STDINMODE", "SLURM_GPUS_PER_TASK"];
+    let all = wishes.map(|name| format!("${name}")).concat();
+    let script = format!(
+        "#!/bin/sh\nwhile [ $1 != -w ]; do shift; done\nshift 2\n\
+         if [ -n \"{all}\" ]; then \"$@\" | sed 's/^/0: /'; else exec \"$@\"; fi\n"
+    );
+    fs::write(&srun, script).unwrap();
+    fs::set_permissions(&srun, fs::Permissions::from_mode(0o755)).unwrap();
+    for wish in wishes {
+        let mut command = pelago(&["run", "--tag-output", "sh", "-c", "echo here"]);
+        let path = [folder.as_os_str(), &std::env::var_os("PATH").unwrap()].join(OsStr::new(":"));
+        command.env("PATH", path).env(wish, "1");
+        command.envs([("SLURM_JOB_NODELIST", "n1"), ("SLURM_TASKS_PER_NODE", "2")]);
+        let ended = Started::new(command).end();
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{wish}");
+        assert_eq!(ended.stdout.lines().count(), 2, "{wish}: {}", ended.stdout);
+    }
+    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

@@ -8,7 +8,8 @@ use crate::Pe;
 use crate::base::error::{Error, ErrorKind, Result};
 use crate::job::business_card::{BusinessCard, Offer};
 use crate::job::exchange::Cards;
-use pelago_boot::{FabricKind, Job, Settings};
+use crate::job::summary::Digest;
+use pelago_boot::{FabricKind, Job, OfiCards, Settings};
 use pelago_fabric::ofi::{Choice, Ofi};
 use pelago_fabric::tcp::{Tcp, TcpChoice};
 use pelago_fabric::{FabricError, FabricResult, Net, Opening, Provider, ProviderInfo, Secret};
@@ -48,14 +49,16 @@ impl Fabric {
 
 /// Opens the fabrics that the settings ask for, in order of preference: an endpoint for each PE of this
 /// process.
-pub fn open(job: &Job, is_local: bool, secret: Secret, settings: &Settings) -> Vec<Fabric> {
+pub fn open(job: &Job, digest: &Digest, secret: Secret, settings: &Settings) -> Vec<Fabric> {
     let pes_per_process = job.pes_per_process();
     let (interface, congestion) = (settings.tcp_interface.clone(), settings.tcp_congestion.clone());
+    let own_node = digest.nodes[job.rank()];
     let opening = Opening {
         process: job.rank(),
         pes_per_process,
         n_pes: job.size() * pes_per_process,
-        is_local,
+        lower_on_node: digest.nodes[..job.rank()].iter().filter(|node| **node == own_node).count(),
+        is_local: digest.is_one_machine,
         secret,
         ofi: choice(settings),
         tcp: TcpChoice {
@@ -90,6 +93,7 @@ pub fn choice(settings: &Settings) -> Choice {
         interface: settings.ofi_interface.clone(),
         is_served: settings.service,
         is_local: false,
+        turn: (settings.ofi_cards == OfiCards::Near).then_some(0),
     }
 }
 

@@ -12,8 +12,9 @@ use pelago_fabric::ofi::sys::*;
 
 /// The format of addresses: a provider-specific one.
 pub(crate) const FORMAT: u32 = 1 << 31 | 0x517;
-/// The length of an address in bytes: a tag of its provider, and a number.
-pub(crate) const ADDRESS_BYTES: usize = 16;
+/// The length of an address in bytes: a tag of its provider, a number, and zeros, so that it is longer than
+/// callers may expect.
+pub(crate) const ADDRESS_BYTES: usize = 96;
 const MARK: u64 = 0x4641_4b45_5f4f_4649;
 
 /// An open address vector.
@@ -49,13 +50,13 @@ fn mark(profile: &Profile) -> u64 {
 pub(crate) fn of(profile: &Profile, endpoint: Id) -> [u8; ADDRESS_BYTES] {
     let mut address = [0; ADDRESS_BYTES];
     address[..8].copy_from_slice(&mark(profile).to_ne_bytes());
-    address[8..].copy_from_slice(&endpoint.to_ne_bytes());
+    address[8..16].copy_from_slice(&endpoint.to_ne_bytes());
     address
 }
 
 /// The endpoint of an address of this provider.
 fn read(profile: &Profile, address: [u8; ADDRESS_BYTES]) -> Option<Id> {
-    let id = Id::from_ne_bytes(address[8..].try_into().ok()?);
+    let id = Id::from_ne_bytes(address[8..16].try_into().ok()?);
     (address == of(profile, id)).then_some(id)
 }
 

@@ -81,6 +81,12 @@ pub fn install() -> &'static Library {
     unsafe { Library::built_in(NAME, FUNCTIONS) }
 }
 
+/// Gives the machine this number of equal network cards from now on. At first it has one, which no offer
+/// describes.
+pub fn set_cards(count: usize) {
+    world::world().cards = count;
+}
+
 /// The version of libfabric whose interface this library has.
 const VERSION: u32 = FI_VERSION(1, 17);
 

@@ -36,10 +36,12 @@ macro_rules! classes {
             $(pub(crate) $states: BTreeMap<Id, $State>,)*
             /// Whether the thread for automatic progress has been started.
             pub(crate) has_mover: bool,
+            /// The number of network cards, each of which is a domain of every provider.
+            pub(crate) cards: usize,
         }
 
         static WORLD: Mutex<World> =
-            Mutex::new(World { last_id: 0, $($states: BTreeMap::new(),)* has_mover: false });
+            Mutex::new(World { last_id: 0, $($states: BTreeMap::new(),)* has_mover: false, cards: 1 });
 
         $(impl Class for $head {
             const NUMBER: usize = $number;

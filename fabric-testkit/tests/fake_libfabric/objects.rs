@@ -73,7 +73,7 @@ fn an_endpoint_needs_its_objects_before_it_is_enabled_and_nothing_after() {
     assert_eq!(side.write(&[1; 8], null_mut(), 0, there, null_mut(), 0), bad_state);
     assert_eq!(side.send(&[1; 8], null_mut(), 0, null_mut(), 0), bad_state);
     assert_eq!(side.post(&mut [1; 8], null_mut(), null_mut(), 0), bad_state);
-    let (mut name, mut bytes) = ([0_u8; 64], 64);
+    let (mut name, mut bytes) = ([0_u8; 128], 128);
     // SAFETY: the endpoint is open, and the buffer has this length.
     let name = || unsafe { fi_getname(side.ep, name.as_mut_ptr().cast(), &mut bytes) };
     assert_eq!({ name }(), -FI_EOPBADSTATE);
@@ -108,13 +108,13 @@ fn addresses_are_those_of_one_provider() {
     for (at, side) in sides.iter().enumerate() {
         let taken: Vec<_> = sides.iter().map(|other| side.insert(&other.name()).is_some()).collect();
         assert_eq!(taken, std::array::from_fn::<bool, 4, _>(|other| other == at));
-        assert_eq!(side.insert(&[1; 16]), None);
+        assert_eq!(side.insert(&[1; 96]), None);
         let (mut room, mut bytes) = ([0_u8; 8], 8);
         // SAFETY: the endpoint is open, and the buffer has this length.
         let code = unsafe { fi_getname(side.ep, room.as_mut_ptr().cast(), &mut bytes) };
-        assert_eq!((code, bytes), (-FI_ETOOSMALL, 16));
+        assert_eq!((code, bytes), (-FI_ETOOSMALL, 96));
         assert_eq!(room, side.name()[..8]);
-        let (mut room, mut bytes) = ([0_u8; 16], 16);
+        let (mut room, mut bytes) = ([0_u8; 96], 96);
         // SAFETY: the vector is open, and the buffer has this length.
         let code = unsafe { fi_av_lookup(side.av, 0, room.as_mut_ptr().cast(), &mut bytes) };
         assert_eq!((code, room.to_vec()), (0, side.name()));

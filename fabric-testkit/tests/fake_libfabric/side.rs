@@ -206,7 +206,7 @@ impl Side {
 
     /// The address of the endpoint.
     pub fn name(&self) -> Vec<u8> {
-        let (mut name, mut bytes) = (vec![0; 64], 64);
+        let (mut name, mut bytes) = (vec![0; 128], 128);
         // SAFETY: the endpoint is open, and there is as much room as said.
         assert_eq!(unsafe { fi_getname(self.ep, name.as_mut_ptr().cast(), &mut bytes) }, 0);
         name.truncate(bytes);

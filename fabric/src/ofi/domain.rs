@@ -4,6 +4,7 @@
 //! Invariant: the choice of a provider depends on its capabilities, never on its name. Objects are closed in
 //! the order that libfabric requires: endpoints first, each of which holds a reference to its domain.
 
+use super::card;
 use super::library::{Library, OfiError};
 use super::query::{Hints, Offer, offers};
 use super::region::DUTIES;
@@ -186,7 +187,7 @@ const REMEDY_OPEN: &str = "Set FI_LOG_LEVEL=warn for what libfabric says about i
                            PELAGO_HEAP_SIZE and PELAGO_POOL_SIZE";
 
 impl Domain {
-    /// Opens the best offer for PE `me` of `n_pes`.
+    /// Opens the best offer, or one that is as good, for PE `me` of `n_pes`.
     ///
     /// # Errors
     /// If there is no offer, or it cannot be opened.
@@ -203,7 +204,8 @@ impl Domain {
                 remedy: REMEDY_OFFERS,
             });
         }
-        Domain::of(me, n_pes, found.swap_remove(0), secret).map_err(at)
+        let chosen = choice.turn.map_or(0, |turn| card::choose(&found, turn));
+        Domain::of(me, n_pes, found.swap_remove(chosen), secret).map_err(at)
     }
 
     fn of(me: Pe, n_pes: usize, offer: Offer, secret: Secret) -> Result<Domain, OfiError> {

@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 /// Buffers for messages that are posted.
 pub(super) const RECEIVES: usize = 4;
+/// The length of the addresses of most providers, in bytes, or more.
+const ADDRESS_BYTES: usize = 64;
 /// Completions that are read at a time.
 pub(super) const BATCH: usize = 16;
 
@@ -148,9 +150,18 @@ impl Endpoint {
 
     /// The address, for the peers.
     pub(super) fn address(&self) -> FabricResult<Vec<u8>> {
-        let (mut address, mut bytes) = (vec![0_u8; 256], 256);
-        // SAFETY: the endpoint is enabled, and `bytes` is the length of the buffer.
-        let code = unsafe { fi_getname(self.ep.as_ptr(), address.as_mut_ptr().cast(), &mut bytes) };
+        let (mut address, mut bytes) = (vec![0_u8; ADDRESS_BYTES], 0);
+        let ask = |address: &mut Vec<u8>, bytes: &mut usize| {
+            *bytes = address.len();
+            // SAFETY: the endpoint is enabled, and `bytes` is the length of the buffer.
+            unsafe { fi_getname(self.ep.as_ptr(), address.as_mut_ptr().cast(), bytes) }
+        };
+        let mut code = ask(&mut address, &mut bytes);
+        if code == -FI_ETOOSMALL {
+            // The provider has said the length.
+            address.resize(bytes, 0);
+            code = ask(&mut address, &mut bytes);
+        }
         if code != 0 {
             let error =
                 self.domain.library().error("asking an endpoint for its address", code.into(), REMEDY);

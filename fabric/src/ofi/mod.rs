@@ -9,6 +9,7 @@
 //! tables only grow at the end.
 
 mod atomic;
+mod card;
 mod deliveries;
 mod domain;
 mod endpoint;
@@ -28,6 +29,7 @@ mod survey;
 pub mod sys;
 mod unmapping;
 
+pub use card::Card;
 pub use domain::{Choice, usable};
 pub use environment::lighten_endpoints;
 pub use info::Info;

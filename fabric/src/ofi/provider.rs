@@ -76,8 +76,13 @@ impl Ofi {
     /// # Errors
     /// Those of [`Ofi::open`].
     pub fn of_process(opening: &Opening) -> FabricResult<Vec<Ofi>> {
-        let choice = Choice { is_local: opening.is_local, ..opening.ofi.clone() };
-        opening.pes().map(|pe| Ofi::open(pe, opening.n_pes, &choice, opening.secret)).collect()
+        let lower_pes = opening.lower_on_node * opening.pes_per_process;
+        let open = |(index, pe)| {
+            let turn = opening.ofi.turn.map(|_| lower_pes + index);
+            let choice = Choice { is_local: opening.is_local, turn, ..opening.ofi.clone() };
+            Ofi::open(pe, opening.n_pes, &choice, opening.secret)
+        };
+        opening.pes().enumerate().map(open).collect()
     }
 
     /// Opens the endpoint of PE `me` of `n_pes`, over the best of libfabric's offers that fits the choice,

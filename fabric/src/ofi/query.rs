@@ -4,6 +4,7 @@
 //! Invariant: offers are in the order of the library, which puts recommended offers first. The fields of an
 //! offer are copies from its entry. The offer keeps the entry, by which it is opened.
 
+use super::card::Card;
 use super::info::{Info, on_c_heap};
 use super::library::{API_VERSION, Library, OfiError, text_at};
 use super::sys::*;
@@ -91,6 +92,8 @@ pub struct Offer {
     pub fabric: String,
     /// The domain: a network card of this machine.
     pub domain: String,
+    /// The network card, if libfabric describes it.
+    pub card: Option<Card>,
     /// The type of endpoint: `FI_EP_*`.
     pub endpoint: fi_ep_type,
     /// The format of addresses: `FI_SOCKADDR_IN` and so on.
@@ -152,6 +155,7 @@ impl Offer {
             provider_version: (fabric.prov_version >> 16, fabric.prov_version & 0xffff),
             fabric: fabric_name,
             domain: domain_name,
+            card: Card::of(entry),
             endpoint: endpoint.r#type,
             address_format: entry.addr_format,
             source: source_of(entry),

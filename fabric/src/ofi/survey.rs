@@ -6,6 +6,7 @@
 //! it, and later queries leave it out. If two requirements exclude each other, only the later one is named.
 //! Source: `fi_getinfo(3)`.
 
+use super::card;
 use super::domain::{Choice, LEAST, hints, usable};
 use super::library::{Library, OfiError, text_at};
 use super::query::{Hints, Offer, offers};
@@ -42,6 +43,8 @@ pub struct Find {
 pub enum Standing {
     /// A job uses this offer.
     Chosen,
+    /// Some PEs use it in place of the chosen one, whose card is as good.
+    ByTurns,
     /// A job uses it if there is no offer before it.
     Usable,
     /// It is usable, but the choice rules it out, for this reason.
@@ -65,6 +68,10 @@ impl Survey {
     pub fn of(library: &'static Library, choice: &Choice) -> Result<Survey, OfiError> {
         let by_choice = usable(library, choice)?;
         let ranks: Vec<Place> = by_choice.iter().map(Place::of).collect();
+        let by_turns = match choice.turn {
+            Some(_) => card::equal(&by_choice).into_iter().map(|(index, _)| index).collect(),
+            None => Vec::new(),
+        };
         let by_itself = usable(library, &Choice { is_served: choice.is_served, ..Choice::default() })?;
         let all = offers(library, &nothing_asked())?;
         let mut questions = Questions { library, answers: HashMap::new() };
@@ -76,6 +83,7 @@ impl Survey {
             }
             let standing = match ranks.iter().position(|ranked| *ranked == place) {
                 Some(0) => Standing::Chosen,
+                Some(index) if by_turns.contains(&index) => Standing::ByTurns,
                 Some(_) => Standing::Usable,
                 None => match questions.lacks(&place)? {
                     lacks if lacks.is_empty() => Standing::RuledOut(reason(&offer, choice)),

@@ -9,12 +9,14 @@ use std::path::Path;
 use std::process::Command;
 
 /// The names that are enumerations in C; other names of libfabric are structures.
-const ENUMERATIONS: [&str; 14] = [
+const ENUMERATIONS: [&str; 16] = [
     "fi_ep_type",
     "fi_threading",
     "fi_progress",
     "fi_resource_mgmt",
     "fi_av_type",
+    "fi_bus_type",
+    "fi_link_state",
     "fi_hmem_iface",
     "fi_collective_op",
     "fi_wait_obj",
@@ -44,6 +46,7 @@ fn in_c(rust: &str) -> Option<String> {
     }
     let name = match rust {
         "u8" => "uint8_t",
+        "u16" => "uint16_t",
         "u32" => "uint32_t",
         "u64" => "uint64_t",
         "usize" => "size_t",
@@ -52,7 +55,7 @@ fn in_c(rust: &str) -> Option<String> {
         "c_char" => "char",
         "c_void" => "void",
         "fi_addr_t" => "fi_addr_t",
-        "fi_mr_device" => return None,
+        "fi_mr_device" | "fi_pci_attr" => return None,
         name if ENUMERATIONS.contains(&name) => return Some(format!("enum {name}")),
         name => return Some(format!("struct {name}")),
     };

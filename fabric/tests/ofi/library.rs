@@ -169,7 +169,9 @@ mod installed {
             let any =
                 Hints { provider: Some(provider.clone()), domain: Some(find.offer.domain.clone()), ..duties };
             match &find.standing {
-                Standing::Chosen | Standing::Usable => assert_eq!(provider, "tcp;ofi_rxm"),
+                Standing::Chosen | Standing::ByTurns | Standing::Usable => {
+                    assert_eq!(provider, "tcp;ofi_rxm")
+                }
                 Standing::RuledOut(why) => {
                     assert!(
                         provider != "tcp;ofi_rxm" && why.contains("PELAGO_OFI_PROVIDER"),

@@ -10,12 +10,12 @@ use super::profile::{
     TRANSFER_BYTES, TX_FLAGS,
 };
 use crate::fake_libfabric::address::FORMAT;
+use crate::fake_libfabric::world::world;
 use libc::{c_char, c_int};
 use pelago_fabric::ofi::sys::*;
 use std::ffi::{CStr, CString};
 
 const FABRIC_NAME: &str = "fake";
-const DOMAIN_NAME: &str = "fake-0";
 
 /// Capabilities that are offered even if they are not requested.
 const SECONDARY: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
@@ -41,11 +41,19 @@ pub(crate) unsafe extern "C" fn fi_getinfo(
     });
     let mut first = std::ptr::null_mut();
     let mut end: *mut *mut fi_info = &mut first;
-    for profile in fitting {
+    let cards = world().cards;
+    let is_named = |card: &usize| {
+        // SAFETY: the caller guarantees that the hints are valid, and so all attributes and strings.
+        let name = hints.and_then(|hints| unsafe { info::text((*info::attributes(hints).3).name) });
+        name.is_none_or(|name| name.to_bytes() == domain_name(*card).as_bytes())
+    };
+    for (profile, card) in fitting.flat_map(|fit| (0..cards).filter(is_named).map(move |card| (fit, card))) {
         // SAFETY: `end` points to the local variable, or into an entry that was just made; the caller
         // guarantees that the hints are valid.
         unsafe {
             *end = offer(profile, hints, version);
+            (*(**end).domain_attr).name = string(&domain_name(card));
+            (**end).nic = if cards > 1 { nic(card) } else { std::ptr::null_mut() };
             end = &raw mut (**end).next;
         }
     }
@@ -55,6 +63,22 @@ pub(crate) unsafe extern "C" fn fi_getinfo(
     // SAFETY: the caller passes a pointer that is valid for the result.
     unsafe { place.write(first) };
     0
+}
+
+/// The name of the domain of a network card.
+fn domain_name(card: usize) -> String {
+    format!("fake-{card}")
+}
+
+/// The description of a network card. It is never freed.
+fn nic(card: usize) -> *mut fid_nic {
+    let attr = fi_pci_attr { domain_id: 0xffff, bus_id: 0xff, device_id: card as u8, function_id: 0 };
+    let mut nic = Padded::<fid_nic>::zeroed().known;
+    nic.bus_attr = Box::leak(Box::new(fi_bus_attr { bus_type: FI_BUS_PCI, attr }));
+    let mut link = Padded::<fi_link_attr>::zeroed().known;
+    (link.speed, link.state, link.network_type) = (200_000_000_000, FI_LINK_UP, string("fake"));
+    nic.link_attr = Box::leak(Box::new(link));
+    Box::leak(Box::new(nic))
 }
 
 /// Whether `all` has every bit of `asked`.
@@ -71,12 +95,10 @@ unsafe fn fits(profile: &Profile, hints: &fi_info) -> bool {
         (&*tx, &*rx, &*ep, &*domain, &*fabric)
     };
     // SAFETY: the caller guarantees that the strings are valid.
-    let [provider, fabric_name, domain_name] = unsafe {
-        [fabric.prov_name, fabric.name, domain.name].map(|name| info::text(name).map(CStr::to_bytes))
-    };
+    let [provider, fabric_name] =
+        unsafe { [fabric.prov_name, fabric.name].map(|name| info::text(name).map(CStr::to_bytes)) };
     names(profile, provider)
         && fabric_name.is_none_or(|name| name == FABRIC_NAME.as_bytes())
-        && domain_name.is_none_or(|name| name == DOMAIN_NAME.as_bytes())
         && has(CAPS, hints.caps)
         && has(hints.mode, profile.mode)
         && matches!(hints.addr_format, FI_FORMAT_UNSPEC | FORMAT)
@@ -192,7 +214,6 @@ fn domain_of(profile: &Profile, hints: Option<&fi_domain_attr>) -> fi_domain_att
         0 => default,
         asked => asked,
     };
-    domain.name = string(DOMAIN_NAME);
     domain.threading = asked(|hints| hints.threading, FI_THREAD_SAFE);
     domain.control_progress = asked(|hints| hints.control_progress, profile.progress);
     domain.data_progress = asked(|hints| hints.data_progress, profile.progress);

@@ -6,8 +6,9 @@
 
 use super::layout::constants;
 use super::{
-    fi_addr_t, fi_av_type, fi_cntr_events, fi_cq_format, fi_cq_wait_cond, fi_datatype, fi_ep_type,
-    fi_hmem_iface, fi_op, fi_progress, fi_resource_mgmt, fi_threading, fi_wait_obj,
+    fi_addr_t, fi_av_type, fi_bus_type, fi_cntr_events, fi_cq_format, fi_cq_wait_cond, fi_datatype,
+    fi_ep_type, fi_hmem_iface, fi_link_state, fi_op, fi_progress, fi_resource_mgmt, fi_threading,
+    fi_wait_obj,
 };
 use libc::c_int;
 
@@ -151,6 +152,17 @@ constants! {
         FI_EP_MSG = 1;
         FI_EP_DGRAM = 2;
         FI_EP_RDM = 3;
+    }
+    /// A type of bus.
+    fi_bus_type {
+        FI_BUS_UNSPEC = 0;
+        FI_BUS_PCI = 1;
+    }
+    /// The state of a link.
+    fi_link_state {
+        FI_LINK_UNKNOWN = 0;
+        FI_LINK_DOWN = 1;
+        FI_LINK_UP = 2;
     }
     /// A type of address vector.
     fi_av_type {

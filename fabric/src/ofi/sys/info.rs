@@ -18,12 +18,45 @@ pub type fi_resource_mgmt = c_uint;
 /// `enum fi_av_type`: `FI_AV_*`.
 pub type fi_av_type = c_uint;
 
+/// `enum fi_bus_type`: `FI_BUS_*`.
+pub type fi_bus_type = c_uint;
+/// `enum fi_link_state`: `FI_LINK_*`.
+pub type fi_link_state = c_uint;
+
 opaque! {
-    /// A network card; its contents are not used here.
-    fid_nic;
+    /// The make of a network card; its contents are not used here.
+    fi_device_attr;
 }
 
 structs! {
+    /// The place of a device on the PCI bus.
+    fi_pci_attr {
+        domain_id: u16,
+        bus_id: u8,
+        device_id: u8,
+        function_id: u8,
+    }
+    /// The place of a device on a bus.
+    fi_bus_attr {
+        bus_type: fi_bus_type,
+        attr: fi_pci_attr,
+    }
+    /// The link of a network card.
+    fi_link_attr {
+        address: *mut c_char,
+        mtu: usize,
+        speed: usize,
+        state: fi_link_state,
+        network_type: *mut c_char,
+    }
+    /// A network card.
+    fid_nic {
+        fid: fid,
+        device_attr: *mut fi_device_attr,
+        bus_attr: *mut fi_bus_attr,
+        link_attr: *mut fi_link_attr,
+        prov_attr: *mut c_void,
+    }
     /// The sending side of an endpoint.
     fi_tx_attr {
         caps: u64,
