@@ -63,17 +63,6 @@ fn every_variant_of_ft_is_verified_by_threads_of_processes() {
     }
 }
 
-/// As in containers that share the network namespace of their machine: each PE has other process ids.
-#[test]
-fn pes_in_pid_namespaces_of_their_own_share_memory() {
-    let this = env!("CARGO_BIN_EXE_pelago");
-    let spaces = ["unshare", "--mount-proc", "--fork", "--kill-child", "--pid"];
-    let words = [&["run", "-n", "3"][..], &spaces, &[this, "app", "ft", "--class", "S", "--json"]].concat();
-    let ended = run_with(&words, &[("PELAGO_FABRIC", "shm")]);
-    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
-    assert!(ended.stdout.contains("\"verified\":true"), "{}", ended.stdout);
-}
-
 /// A machine without traces of other programs: empty folders for temporary files, and a separate network
 /// namespace.
 struct Bare {

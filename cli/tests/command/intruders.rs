@@ -170,7 +170,7 @@ fn another_user_reaches_nothing_over_tcp() {
     assert!(found.len() >= 2 && found.iter().all(|(_, is_local)| *is_local), "{found:?}");
     let ports: Vec<u16> = found.iter().map(|(port, _)| *port).collect();
     attack(&victim, &ports, &[0, 1, 2, 7, 1 << 16, 1 << 63, u64::MAX].into());
-    let Ended { status, stdout, stderr } = victim.end();
+    let Ended { status, stdout, stderr, .. } = victim.end();
     assert_eq!(status, 0, "{stdout}{stderr}");
 }
 
@@ -195,7 +195,7 @@ fn strangers_get_no_answer_over_connections_of_our_own() {
     assert!(found.len() >= 2 && found.iter().all(|(_, is_local)| *is_local), "{found:?}");
     let places: Vec<_> = found.iter().map(|(port, _)| format!("127.0.0.1/{port}")).collect();
     knock(as_nobody(Path::new("bash")), &places);
-    let Ended { status, stdout, stderr } = victim.end();
+    let Ended { status, stdout, stderr, .. } = victim.end();
     assert_eq!(status, 0, "{stdout}{stderr}");
 }
 
@@ -221,7 +221,7 @@ fn a_host_on_the_same_switch_gets_no_answer() {
         found.iter().filter(is_on_it).map(|(address, port)| format!("{address}/{port}")).collect();
     assert_eq!(places.len(), 2, "{found:?}");
     knock(hosts.command_on(2, "bash"), &places);
-    let Ended { status, stdout, stderr } = victim.end();
+    let Ended { status, stdout, stderr, .. } = victim.end();
     assert_eq!(status, 0, "{stdout}{stderr}");
     hosts.assert_no_processes();
 }
@@ -245,7 +245,7 @@ fn what_the_system_shows_does_not_help_to_guess() {
     assert!(sample.len() > 20, "{sample:?}");
     let ports: Vec<u16> = listening(pids[0]).iter().map(|(port, _)| *port).collect();
     attack(&victim, &ports, &sample);
-    let Ended { status, stdout, stderr } = victim.end();
+    let Ended { status, stdout, stderr, .. } = victim.end();
     assert_eq!(status, 0, "{stdout}{stderr}");
 }
 
@@ -269,6 +269,6 @@ fn an_intruder_that_is_killed_does_no_harm() {
         let _ = child.kill();
         child.wait().unwrap();
     }
-    let Ended { status, stdout, stderr } = victim.end();
+    let Ended { status, stdout, stderr, .. } = victim.end();
     assert_eq!(status, 0, "{stdout}{stderr}");
 }

@@ -63,7 +63,7 @@ fn processes_may_have_several_pes() {
 fn a_panic_of_one_of_several_pes_ends_the_job() {
     let mut launcher = Command::new("mpiexec.hydra");
     panicking(launcher.args(["-n", "2"]));
-    let Ended { status, stdout, stderr } = Started::new(with(launcher, TWO_EACH[0])).settle();
+    let Ended { status, stdout, stderr, .. } = Started::new(with(launcher, TWO_EACH[0])).settle();
     let text = format!("{stdout}{stderr}");
     assert!(
         status != 0 && text.contains("PE 1: panicked: ") && text.contains("singular"),
@@ -73,7 +73,7 @@ fn a_panic_of_one_of_several_pes_ends_the_job() {
 
 #[test]
 fn what_cannot_be_done_is_said_once() {
-    let Ended { status, stdout, stderr } = hydra(3, &["ft"]);
+    let Ended { status, stdout, stderr, .. } = hydra(3, &["ft"]);
     let text = format!("{stdout}{stderr}");
     assert!(status != 0 && text.matches("among 3 PEs").count() == 1, "{status}: {text}");
 }
@@ -82,7 +82,7 @@ fn what_cannot_be_done_is_said_once() {
 fn a_panic_ends_the_job() {
     let mut launcher = Command::new("mpiexec.hydra");
     panicking(launcher.args(["-n", "3"]));
-    let Ended { status, stdout, stderr } = Started::new(launcher).settle();
+    let Ended { status, stdout, stderr, .. } = Started::new(launcher).settle();
     assert!(status != 0, "{stdout}{stderr}");
     assert!(format!("{stdout}{stderr}").contains("the matrix is singular"), "{stdout}{stderr}");
 }

@@ -43,7 +43,7 @@ fn ft_is_verified() {
 fn a_panic_ends_the_job_with_its_status() {
     let mut launcher = mpirun(3);
     panicking(&mut launcher);
-    let Ended { status, stdout, stderr } = Started::new(launcher).settle();
+    let Ended { status, stdout, stderr, .. } = Started::new(launcher).settle();
     assert!(status == 101 && stderr.contains("the matrix is singular"), "{status}: {stdout}{stderr}");
 }
 
@@ -67,7 +67,7 @@ fn processes_may_have_several_pes() {
 fn a_panic_of_one_of_several_pes_ends_the_job() {
     let mut launcher = mpirun(2);
     panicking(&mut launcher);
-    let Ended { status, stdout, stderr } = Started::new(with(launcher, TWO_EACH[0])).settle();
+    let Ended { status, stdout, stderr, .. } = Started::new(with(launcher, TWO_EACH[0])).settle();
     let text = format!("{stdout}{stderr}");
     assert!(
         status == 101 && text.contains("PE 1: panicked: ") && text.contains("singular"),
@@ -79,6 +79,6 @@ fn a_panic_of_one_of_several_pes_ends_the_job() {
 fn a_world_within_a_process_of_mpirun_is_a_job_of_its_own() {
     let mut launcher = mpirun(2);
     launcher.args([env!("CARGO_BIN_EXE_pelago"), "run", "-n", "2", "hello"]);
-    let Ended { status, stdout, stderr } = Started::new(launcher).settle();
+    let Ended { status, stdout, stderr, .. } = Started::new(launcher).settle();
     assert_eq!((status, stdout.matches("PE 1 of 2").count()), (0, 2), "{stdout}{stderr}");
 }

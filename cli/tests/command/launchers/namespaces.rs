@@ -178,7 +178,7 @@ fn a_job_of_two_hosts_can_be_ended_by_a_pe() {
     by_mpirun.args(["-x", BODY]);
     for launcher in [hydra(&hosts), by_mpirun, pelago_run(&hosts)] {
         let name = format!("{launcher:?}");
-        let Ended { status, stdout, stderr } = aborting(launcher);
+        let Ended { status, stdout, stderr, .. } = aborting(launcher);
         let text = format!("{stdout}{stderr}");
         let named = [
             "PE 2: the input is missing".to_owned(),
@@ -194,7 +194,7 @@ fn a_job_of_two_hosts_can_be_ended_by_a_pe() {
 #[test]
 fn a_killed_pe_ends_a_job_of_hydra() {
     let hosts = Hosts::new();
-    let (pid, Ended { status, stdout, stderr }) = with_a_killed_pe(hydra(&hosts));
+    let (pid, Ended { status, stdout, stderr, .. }) = with_a_killed_pe(hydra(&hosts));
     let named = format!("PID {pid} RUNNING AT {}", ADDRESSES[1]);
     assert!(status != 0 && stdout.contains(&named), "{status}: {stdout}{stderr}");
     assert!(!stdout.contains("Verification"), "{stdout}");
@@ -204,7 +204,7 @@ fn a_killed_pe_ends_a_job_of_hydra() {
 #[test]
 fn a_killed_pe_ends_a_job_of_mpirun() {
     let hosts = Hosts::new();
-    let (pid, Ended { status, stdout, stderr }) = with_a_killed_pe(mpirun(&hosts));
+    let (pid, Ended { status, stdout, stderr, .. }) = with_a_killed_pe(mpirun(&hosts));
     let text = format!("{stdout}{stderr}");
     let named = format!("process rank 2 with PID {pid} on node {} exited on signal 9", ADDRESSES[1]);
     let by_peers = "to or from PE 2";
@@ -249,7 +249,7 @@ fn a_cut_cable_ends_a_job_within_the_time_that_is_set() {
     // Hydra itself sometimes waits for ever for the host that it cannot reach.
     let text = match job.ends_within(HYDRA_LIMIT) {
         true => {
-            let Ended { status, stdout, stderr } = job.settle();
+            let Ended { status, stdout, stderr, .. } = job.settle();
             assert!(status != 0, "{stdout}{stderr}");
             stdout + &stderr
         }
@@ -298,7 +298,7 @@ fn sixty_four_pes_on_four_hosts_exchange_with_each_other() {
     launcher.arg(std::env::current_exe().unwrap()).env(BODY, "exchange");
     launcher.args(["--exact", "launchers::namespaces::pe_that_exchanges", "--nocapture", "--test-threads=1"]);
     let since = Instant::now();
-    let Ended { status, stdout, stderr } = Started::new(launcher).settle();
+    let Ended { status, stdout, stderr, .. } = Started::new(launcher).settle();
     println!("64 PEs on four hosts took {:?}", since.elapsed());
     assert!(status == 0 && stdout.contains("64 PEs have exchanged"), "{status}: {stdout}{stderr}");
     hosts.assert_no_processes();
