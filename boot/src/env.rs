@@ -124,7 +124,7 @@ pub enum KeepFolder {
     Path(String),
 }
 
-/// What a setting is about. The lists of settings have a part for each, in this order.
+/// The subject of a setting. The lists of settings have a part for each, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// The symmetric heap and other memory of a PE.

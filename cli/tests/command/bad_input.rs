@@ -246,7 +246,6 @@ fn bad_values(setting: &str) -> &'static [&'static str] {
         "PELAGO_FABRIC" => &["net", "libfabric", "ofi ", "tcp6", "0", "none", "on", "auto,ofi"],
         "PELAGO_NODE_ID" | "PELAGO_PMIX_LIBRARY" | "PELAGO_LAUNCH_AGENT" | "PELAGO_TCP_CONGESTION" => &[],
         "PELAGO_OFI_PROVIDER" | "PELAGO_OFI_INTERFACE" | "PELAGO_OFI_LIBRARY" | "PELAGO_TCP_INTERFACE" => &[],
-        "PELAGO_OFI_CARDS" => &["1", "auto", "all", "nearest", " near", "on"],
         "PELAGO_TCP_ENCRYPT" => &["2", "tls", "onn", "auto", "none", " on", "noise"],
         other => bad_values_of_messages(other),
     }
@@ -259,6 +258,7 @@ fn bad_values_of_messages(setting: &str) -> &'static [&'static str] {
         "PELAGO_UNEXPECTED_MEMORY" => &["0", "63k", "65g", "-1m", "auto", "none", "x", "on"],
         "PELAGO_JOBS_FOLDER" | "PELAGO_COLL_ONLINE_FOLDER" => &[],
         "PELAGO_COLL_ONLINE" => &["2", "onn", "auto", "none", " on", "any", "any order", "on,any-order", "-"],
+        "PELAGO_OFI_CARDS" => &["1", "auto", "all", "nearest", " near", "on"],
         "PELAGO_LOG" => &["loud", "info,", "=info", "info,debug", "fabric=", "fabric=loud", "on", "1"],
         "PELAGO_SINGLE_COPY" => &["2", "cma", "onn", "none", " on"],
         other => panic!("bad values of the setting {other} are missing here"),

@@ -3,6 +3,7 @@
 //! Invariant: after `connect` every PE maps the same [`Segment`], and a put is complete when it returns.
 //! Protocols and their states: README.md beside this file.
 
+pub mod cooperative;
 pub mod doorbell;
 pub mod fifo;
 pub mod flags;
@@ -13,7 +14,6 @@ mod home;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;
-pub mod shared_copy;
 
 #[cfg(all(test, loom))]
 mod models;

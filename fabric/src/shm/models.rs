@@ -1,11 +1,11 @@
 //! Loom models of the ring, the FIFO, the two barriers and the doorbell: every interleaving that the memory
 //! model allows. Run with `RUSTFLAGS="--cfg loom" cargo test -p pelago-fabric --release --lib loom_`.
 
+use super::cooperative::{Helped, SharedCopy};
 use super::doorbell::{Cause, Doorbell, Sleepers};
 use super::fifo::{self, Fifo, Shared};
 use super::flags::{Arrival, Meeting, Stamp};
 use super::ring::{Cell, Payload, Positions, Ring};
-use super::shared_copy::{Helped, SharedCopy};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence_after_update, spin_once};
 use loom::model::Builder;
 use loom::sync::Arc;

@@ -11,12 +11,12 @@
 //! allocated when they are first accessed, and a large heap costs nothing until it is used. Heaps start at
 //! multiples of at least 2 MiB, so that they can have huge pages.
 
+use super::cooperative::SharedCopy;
 use super::doorbell::{Doorbell, Sleepers};
 use super::fifo::{Fifo, Shared};
 use super::flags::{Arrival, Meeting};
 use super::home;
 use super::ring::{CELL_BYTES, Cell, Positions, Ring};
-use super::shared_copy::SharedCopy;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, CacheLine, Ordering, differs};
 use crate::types::{FabricError, FabricResult, Pe};
 use rustix::fs::{FileType, MemfdFlags};

@@ -10,7 +10,7 @@ use super::request::{Phase, RequestId};
 use super::state::{Answer, Exchange};
 use crate::Pe;
 use crate::coll::teams::Teams;
-use pelago_fabric::shm::shared_copy::{Helped, SharedCopy, UNITS_MAX};
+use pelago_fabric::shm::cooperative::{Helped, SharedCopy, UNITS_MAX};
 use pelago_fabric::sync::spin_or_yield;
 use std::ops::Range;
 
