@@ -48,8 +48,8 @@ fn pass_messages(choice: &dyn Fn(Option<&str>, Option<usize>) -> Choice) {
     let group = Group::connect((0..3).map(open).collect());
     let pes = group.endpoints();
     let mut arrived = [false; 3];
-    for me in 0..3 {
-        assert_eq!(pes[me].send((me + 1) % 3, 7, b"hello"), Status::Done);
+    for (me, pe) in pes.iter().enumerate() {
+        assert_eq!(pe.send((me + 1) % 3, 7, b"hello"), Status::Done);
     }
     for _ in 0..10_000 {
         for (pe, arrived) in pes.iter().zip(&mut arrived) {

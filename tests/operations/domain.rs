@@ -674,10 +674,10 @@ fn arrays_and_domains_of_other_worlds_are_refused() {
         let (mut array, domain) = (outer.alloc_zeroed::<u64>(1).unwrap(), domain_of_all::<u64>(outer));
         spmd(1, |inner| {
             let own = inner.alloc_zeroed::<u64>(1).unwrap();
-            let refused = domain.on_shared(&own).err().expect("it is an array of another world");
+            let refused = domain.on_shared(&own).expect_err("it is an array of another world");
             assert!(matches!(refused.kind(), ErrorKind::OtherWorld { me: 0, operation: "on_shared" }));
             let theirs = domain_of_all::<u64>(inner);
-            let refused = theirs.on_shared(&array).err().expect("it is a domain of another world");
+            let refused = theirs.on_shared(&array).expect_err("it is a domain of another world");
             assert!(refused.to_string().ends_with("that of its scope or atomic domain"), "{refused}");
         })
         .unwrap();

@@ -251,7 +251,7 @@ fn who_holds_it_is_refused() {
         let lock = world.lock().unwrap();
         let me = world.my_pe();
         let guard = lock.acquire().unwrap();
-        let error = lock.acquire().err().expect("it is held by this thread");
+        let error = lock.acquire().expect_err("it is held by this thread");
         assert!(matches!(error.kind(), ErrorKind::LockHeld { operation: "acquire", .. }));
         let text = error.to_string();
         assert!(
