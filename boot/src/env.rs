@@ -417,6 +417,9 @@ settings! {
     jobs_folder: Option<String> = parse::auto_text, "PELAGO_JOBS_FOLDER", "auto", Start,
         accepts "auto, or the path of a folder that only you can open",
         help "where `pelago run` records its jobs for `pelago ps`; auto: /tmp/pelago-UID";
+    heap_extra: usize = parse::bytes, "PELAGO_HEAP_EXTRA", "0", Internal,
+        accepts "bytes such as 4096, 64m or 1.5g",
+        help "set by the OpenSHMEM library: how much larger than the default the heap is for its own needs";
     test_body: Option<String> = parse::text, "PELAGO_TEST_BODY", "", Internal,
         accepts "the name of a test",
         help "set by tests of several processes: which body this process runs";

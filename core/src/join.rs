@@ -11,7 +11,7 @@ use crate::base::error::{ErrorKind, Result};
 use crate::base::panic_message::tell_panics;
 use crate::coll::select::{Preferences, preferences};
 use crate::endpoint::HEAP_KEY;
-use crate::job::business_card::{BusinessCard, SHARE, Wishes};
+use crate::job::business_card::{BEYOND_DEFAULT, BusinessCard, SHARE, Wishes};
 use crate::job::decisions;
 use crate::job::exchange::Cards;
 use crate::job::fabrics::{self, Fabric};
@@ -312,8 +312,10 @@ fn sized(wishes: Wishes, node_memory: impl Fn(u64) -> u64, n_pes: usize) -> Layo
         total => total / HEAP_SHARE.1 * HEAP_SHARE.0 / n_pes,
     };
     let heap_bytes = match wishes.heap {
-        0 => share.min(HEAP_BYTES_DEFAULT),
         SHARE => share,
+        heap if heap & BEYOND_DEFAULT != 0 => {
+            share.min(HEAP_BYTES_DEFAULT.saturating_add((heap ^ BEYOND_DEFAULT) as usize))
+        }
         heap_bytes => heap_bytes as usize,
     };
     let pool_bytes = match wishes.pool {
@@ -378,13 +380,16 @@ mod tests {
             let wishes = Wishes { heap, pool: 0, ring: 4096, node_memory };
             sized(wishes, |memory| memory, n_pes).heap_bytes
         };
-        assert_eq!(sizes(0, 64 << 30, 2), 512 << 20, "the default");
-        assert_eq!(sizes(0, 0, 2), 512 << 20, "the node does not say what it has");
-        assert_eq!(sizes(0, 1 << 30, 3), 256 << 20, "a share that is less");
+        const AUTO: u64 = BEYOND_DEFAULT;
+        assert_eq!(sizes(AUTO, 64 << 30, 2), 512 << 20, "the default");
+        assert_eq!(sizes(AUTO, 0, 2), 512 << 20, "the node does not say what it has");
+        assert_eq!(sizes(AUTO, 1 << 30, 3), 256 << 20, "a share that is less");
+        assert_eq!(sizes(AUTO | 32 << 20, 64 << 30, 2), 544 << 20, "what a library needs is added");
+        assert_eq!(sizes(AUTO | 32 << 20, 1 << 30, 3), 256 << 20, "within the share");
         assert_eq!(sizes(SHARE, 64 << 30, 2), 24 << 30, "a share that was asked for");
         assert_eq!(sizes(3 << 30, 1 << 30, 2), 3 << 30, "a size that was asked for");
         let pool = |pool: u64, node_memory: u64| {
-            let wishes = Wishes { heap: 0, pool, ring: 4096, node_memory };
+            let wishes = Wishes { heap: BEYOND_DEFAULT, pool, ring: 4096, node_memory };
             sized(wishes, |memory| memory, 2).pool_bytes
         };
         assert_eq!(pool(0, 64 << 30), 512 << 20, "as the heap");

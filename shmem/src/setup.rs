@@ -51,9 +51,8 @@ extern "C" fn ask_for_heap() {
 /// library's own initialisation.
 fn heap_settings() -> Vec<(&'static str, String)> {
     let Ok(environment) = Environment::read() else { return Vec::new() };
-    let size = heap_size(&environment).map(|size| (HEAP_SIZE, size));
     let checks = environment.wants_checks.then(|| (CHECK, "on".to_owned()));
-    size.into_iter().chain(checks).collect()
+    std::iter::once(heap_size(&environment)).chain(checks).collect()
 }
 
 /// `shmem_init`.
@@ -118,27 +117,19 @@ fn initialize(requested: c_int) -> Result<c_int, String> {
     Ok(requested)
 }
 
-/// The heap size to request from the runtime; the heap also holds the static data. `None` if the default is
-/// sufficient.
-fn heap_size(environment: &Environment) -> Option<String> {
-    let statics_bytes = statics::extent_bytes();
+/// The setting of the runtime for the size of the heap, and its value. The heap also holds the static data.
+fn heap_size(environment: &Environment) -> (&'static str, String) {
+    let overhead_bytes = (OVERHEAD_BYTES + statics::extent_bytes()) as u64;
     match environment.symmetric_size {
-        Some(bytes) => {
-            let overhead = OVERHEAD_BYTES + statics_bytes;
-            Some(bytes.saturating_add(overhead as u64).to_string())
-        }
-        None if statics_bytes > LARGE_STATICS_BYTES && std::env::var_os(HEAP_SIZE).is_none() => {
-            Some("share".to_owned())
-        }
-        None => None,
+        Some(bytes) => (HEAP_SIZE, bytes.saturating_add(overhead_bytes).to_string()),
+        None => (HEAP_EXTRA, overhead_bytes.to_string()),
     }
 }
 
-/// The setting of the runtime for the size of the symmetric heap.
 const HEAP_SIZE: &str = "PELAGO_HEAP_SIZE";
+/// By how much the heap is larger than the default, if `PELAGO_HEAP_SIZE` is not set.
+const HEAP_EXTRA: &str = "PELAGO_HEAP_EXTRA";
 const CHECK: &str = "PELAGO_CHECK";
-/// If static data are larger than this, the default is a share of the node's memory.
-const LARGE_STATICS_BYTES: usize = 128 << 20;
 
 /// `shmem_finalize`: the last one "performs an implicit global barrier to ensure that pending communications
 /// are completed"; any other "is equivalent to a call to shmem_barrier_all".

@@ -38,6 +38,10 @@ pub(super) fn auto_bytes(text: &str) -> Option<Option<usize>> {
     if is_auto(text) { Some(None) } else { parse_bytes(text).filter(|bytes| *bytes > 0).map(Some) }
 }
 
+pub(super) fn bytes(text: &str) -> Option<usize> {
+    parse_bytes(text)
+}
+
 pub(super) fn memory(text: &str) -> Option<MemorySize> {
     if text.eq_ignore_ascii_case("share") {
         return Some(MemorySize::Share);

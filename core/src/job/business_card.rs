@@ -50,8 +50,11 @@ impl Offer {
 /// Stands for a heap's size: the PE's share of the node's memory.
 pub const SHARE: u64 = u64::MAX;
 
+/// Marks the size of a heap as how much larger than the default it is.
+pub const BEYOND_DEFAULT: u64 = 1 << 62;
+
 /// The sizes that a process was set to use, and the memory of its node, in bytes; 0 where a size was not set
-/// or is not known.
+/// or is not known. A heap whose size was not set has [`BEYOND_DEFAULT`] in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wishes {
     pub heap: u64,
@@ -66,9 +69,14 @@ impl Wishes {
         let wish = |size| match size {
             MemorySize::Auto => (0, false),
             MemorySize::Share => (SHARE, false),
-            MemorySize::Bytes(bytes) => ((bytes as u64).min(SHARE - 1), true),
+            MemorySize::Bytes(bytes) => ((bytes as u64).min(BEYOND_DEFAULT - 1), true),
         };
-        let (heap, is_given) = wish(settings.heap);
+        let (heap, is_given) = match settings.heap {
+            MemorySize::Auto => {
+                (BEYOND_DEFAULT | (settings.heap_extra as u64).min(BEYOND_DEFAULT - 1), false)
+            }
+            size => wish(size),
+        };
         let (pool, _) = wish(settings.pool);
         let is_given = is_given && pool != SHARE;
         Wishes {

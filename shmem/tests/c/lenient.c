@@ -13,6 +13,7 @@ static long sync_words[SHMEM_REDUCE_SYNC_SIZE];
 static long work[SHMEM_REDUCE_MIN_WRKDATA_SIZE];
 static long source, sum;
 static uint64_t addresses[16];
+static char many[40 << 20];
 
 /* Where the heaps of a job are, if nothing else is there. */
 static void take_the_home_of_heaps(void)
@@ -55,6 +56,11 @@ int main(int count, char **arguments)
     shmem_init();
     if (strcmp(how, "addresses") == 0) {
         compare_addresses();
+    }
+    if (strcmp(how, "default heap") == 0) {
+        shmem_char_p(&many[shmem_my_pe()], 1, 0);
+        char *block = shmem_malloc((size_t)512 << 20);
+        printf("%s\n", block == NULL ? "no" : "yes");
     }
     if (strcmp(how, "align") == 0) {
         for (size_t alignment = 0; alignment < 100; alignment = 2 * alignment + 3) {

@@ -18,6 +18,12 @@ fn a_bad_alignment_gives_null() {
     assert!(said.contains("shmem_align: alignment is 3, so the result is null"), "{said}");
 }
 
+/// All of the default size can be allocated, whatever static variables there are.
+#[test]
+fn the_default_heap_has_the_default_size() {
+    assert_eq!(says(&["default heap"], 2, "off"), ("yes\nyes\n".to_owned(), String::new()));
+}
+
 #[test]
 fn finalize_after_the_last_one_is_a_message() {
     for check in ["off", "on"] {
