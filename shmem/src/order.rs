@@ -1,7 +1,7 @@
 //! Memory ordering (OpenSHMEM 1.6, 9.12): fence and quiet.
 
 use crate::base::abi::{Ctx, c_int, size_t};
-use crate::base::fault::{Call, Mark};
+use crate::base::fault::{Call, Mark, fail};
 use crate::base::hot::JOB;
 use crate::handles::context;
 use crate::library;
@@ -58,6 +58,9 @@ pub(crate) unsafe fn pe_quiet(call: Call, ctx: Ctx, target_pes: *const c_int, np
         return;
     }
     let library = library::of(call);
+    if target_pes.is_null() {
+        fail(call, "target_pes is null: give the numbers of the PEs");
+    }
     if ctx != Ctx::INVALID {
         // SAFETY: the caller names `npes` PEs.
         let targets = unsafe { std::slice::from_raw_parts(target_pes, npes) };

@@ -30,6 +30,8 @@ const LOOKS_PER_CHECK: u32 = 16;
 const CHECKS_PER_WATCH: u32 = 4;
 /// The number of polls between two yields of a PE that has its core for itself.
 const LOOKS_PER_YIELD: u32 = 1024;
+/// The most rounds of progress between two checks of a condition whose change wakes nobody.
+const ROUNDS_BETWEEN_POLLS: u32 = 256;
 /// The number of yields before a PE sleeps, on a shared core, in a wait for a PE of its node.
 const YIELDS_BEFORE_SLEEP: u32 = 4;
 
@@ -48,6 +50,27 @@ impl Engine {
         match self.is_busy() {
             true => self.wait_driving(awaited, waiters, &mut ready),
             false => self.wait_patiently(awaited, waiters, &mut ready),
+        }
+    }
+
+    /// As `wait`, for a condition whose change wakes nobody, and whose check may be an operation over the
+    /// network: between two checks there are rounds of progress, more and more of them.
+    #[track_caller]
+    pub fn wait_by_polls(&self, awaited: Awaited, mut ready: impl FnMut() -> bool) {
+        let (mut rounds, mut care) = (1, Care::default());
+        for looks in 1u32.. {
+            if ready() {
+                return;
+            }
+            for _ in 0..rounds {
+                self.progress();
+                spin_once();
+            }
+            if rounds == ROUNDS_BETWEEN_POLLS {
+                care.look(self, awaited, looks, &mut ready);
+            }
+            rounds = ROUNDS_BETWEEN_POLLS.min(2 * rounds);
+            rustix::thread::sched_yield();
         }
     }
 

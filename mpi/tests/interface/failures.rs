@@ -9,6 +9,7 @@ const PROGRAM: &str = r#"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int main(int argc, char **argv)
 {
@@ -51,6 +52,14 @@ int main(int argc, char **argv)
         MPI_File file;
         MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_ARE_FATAL);
         MPI_File_open(MPI_COMM_WORLD, "/no such folder/data", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+    } else if (!strcmp(mistake, "lock")) {
+        int *part;
+        MPI_Win window;
+        MPI_Win_allocate(sizeof *part, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &window);
+        if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window);
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0) pause();
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window);
     } else if (!strcmp(mistake, "forgotten")) {
         return 0;
     }
@@ -83,6 +92,19 @@ fn mistakes_end_the_job_in_words() {
         for (mistake, status, words) in cases {
             run_with(&program, &[mistake], 2, variables).assert_refused(status, words);
         }
+    }
+}
+
+/// Also over a network, where the waiting process polls.
+#[test]
+fn a_lock_that_is_not_given_back_ends_the_job_at_the_limit_of_waits() {
+    let program = mpi_program(PROGRAM, &[]);
+    for variables in ROUTES {
+        let variables = [variables, &[("PELAGO_WAIT_LIMIT", "2")]].concat();
+        let ended = run_with(&program, &["lock"], 2, &variables);
+        let words = ["PE 1", "completion of MPI_Win_lock", "PELAGO_WAIT_LIMIT"];
+        assert!(ended.status != 0, "{}", ended.line);
+        ended.assert_refused(ended.status, &words);
     }
 }
 

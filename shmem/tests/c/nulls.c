@@ -95,6 +95,7 @@ int main(int count, char **arguments)
     CASE("wait_until", shmem_long_wait_until(NULL, SHMEM_CMP_EQ, 0))
     CASE("set_lock", shmem_set_lock(NULL))
     CASE("sum_reduce", shmem_long_sum_reduce(SHMEM_TEAM_WORLD, NULL, heap, 1))
+    CASE("pe_quiet", shmem_pe_quiet(NULL, 2))
     CASE("space_create", shmemx_space_create(SHMEM_TEAM_WORLD, 4096, NULL))
     CASE("team_split_color", shmemx_team_split_by_color(SHMEM_TEAM_WORLD, 0, 0, NULL, 0, NULL))
     CASE("team_split_3d", shmemx_team_split_xyz(SHMEM_TEAM_WORLD, 1, 1, NULL, 0, &team, NULL, 0, NULL, NULL, 0,

@@ -5,7 +5,7 @@ use crate::common::{c_file, run_with};
 
 /// Cases of `nulls.c`, each with the function and the argument that the message names, for functions that
 /// always look.
-const COLD: [(&str, &str, &str); 38] = [
+const COLD: [(&str, &str, &str); 39] = [
     ("init_thread", "shmem_init_thread", "provided"),
     ("query_initialized", "shmem_query_initialized", "initialized"),
     ("query_thread", "shmem_query_thread", "provided"),
@@ -32,6 +32,7 @@ const COLD: [(&str, &str, &str); 38] = [
     ("wait_until", "shmem_long_wait_until", "ivar"),
     ("set_lock", "shmem_set_lock", "lock"),
     ("sum_reduce", "shmem_long_sum_reduce", "dest"),
+    ("pe_quiet", "shmem_pe_quiet", "target_pes"),
     ("space_create", "shmemx_space_create", "space"),
     ("team_split_color", "shmemx_team_split_by_color", "new_team"),
     ("team_split_3d", "shmemx_team_split_xyz", "yaxis_team"),

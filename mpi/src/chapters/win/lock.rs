@@ -21,7 +21,7 @@ use super::control::Peer;
 use crate::chapters::library::Mpi;
 use crate::chapters::pool_word::PoolWord;
 use pelago_core::base::awaited::Awaited;
-use pelago_fabric::sync::{Ordering, fence_after_update, spin_once};
+use pelago_fabric::sync::{Ordering, fence_after_update};
 use std::time::{Duration, Instant};
 
 const SHARED: u64 = 1;
@@ -29,8 +29,6 @@ const EXCLUSIVE: u64 = 1 << 32;
 const WAITING: u64 = 1 << 40;
 /// The bits of the holders.
 const HELD: u64 = WAITING - 1;
-/// The most polls of the network between two attempts to take a lock.
-const POLLS_MAX: u32 = 256;
 /// How long a shared origin lets exclusive ones go first: some turns of processes that share a core.
 const COURTESY: Duration = Duration::from_millis(10);
 
@@ -188,20 +186,12 @@ pub fn let_go_first<'a>(mpi: &Mpi, peers: impl Iterator<Item = &'a Peer>) {
 }
 
 /// Waits until a lock is taken.
-fn wait(mpi: &Mpi, peer: &Peer, mut try_acquire: impl FnMut() -> bool) {
+fn wait(mpi: &Mpi, peer: &Peer, try_acquire: impl FnMut() -> bool) {
+    let awaited = Awaited::Completion { operation: "MPI_Win_lock", pe: peer.pe() };
     // A holder on another node gives the lock back over the network, and wakes nobody but the target.
-    if peer.lock().is_some() && mpi.core.routes.are_all_mapped() {
-        let awaited = Awaited::Completion { operation: "MPI_Win_lock", pe: peer.pe() };
-        return mpi.core.wait(awaited, try_acquire);
-    }
-    let mut polls = 1;
-    while !try_acquire() {
-        for _ in 0..polls {
-            mpi.core.progress();
-            spin_once();
-        }
-        polls = POLLS_MAX.min(2 * polls);
-        std::thread::yield_now();
+    match peer.lock().is_some() && mpi.core.routes.are_all_mapped() {
+        true => mpi.core.wait(awaited, try_acquire),
+        false => mpi.core.wait_by_polls(awaited, try_acquire),
     }
 }
 
