@@ -10,7 +10,7 @@ everywhere! {
 }
 
 /// Lengths about the shortest one of a shared copy, and longer ones that end inside a page.
-const LENGTHS: [usize; 6] = [49_151, 49_152, 49_153, 65_549, 300_000, 1_052_673];
+const LENGTHS: [usize; 6] = [24_575, 24_576, 24_577, 65_549, 300_000, 1_052_673];
 
 fn data(from: usize, number: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i / 4096 + 3 * i + 7 * from + 31 * number) as u8).collect()

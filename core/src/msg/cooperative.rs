@@ -15,11 +15,11 @@ use pelago_fabric::sync::spin_or_yield;
 use std::ops::Range;
 
 /// The length from which on both ends copy a message.
-const SHARED_BYTES_MIN: usize = 48 << 10;
+const SHARED_BYTES_MIN: usize = 24 << 10;
 /// Bytes of a unit, unless a message has too many of them.
 const UNIT_BYTES: usize = 4096;
-/// The least length of a part, as each part is a system call.
-const PART_BYTES_MIN: usize = 32 << 10;
+/// The least length of a part, of short and of long messages: each part is a system call.
+const PART_BYTES_MIN: [usize; 2] = [16 << 10, 32 << 10];
 /// The number of looks for the end of the helper's last part between two looks at its process.
 const LOOKS: u32 = 4096;
 
@@ -41,7 +41,8 @@ impl Units {
 
     /// The least number of units of a part.
     fn least(self) -> u32 {
-        (PART_BYTES_MIN / self.unit_bytes).max(1) as u32
+        let [short, long] = PART_BYTES_MIN;
+        ((self.bytes / 2).clamp(short, long) / self.unit_bytes).max(1) as u32
     }
 
     /// The place and the length of a part in bytes. `None` if there are no such units.
