@@ -11,7 +11,7 @@ use crate::common::{
 };
 
 /// Every file below the prefix, and its mode.
-const FILES: [(&str, u32); 39] = [
+const FILES: [(&str, u32); 40] = [
     ("bin/mpic++", 0o755),
     ("bin/mpicc", 0o755),
     ("bin/mpicxx", 0o755),
@@ -50,6 +50,7 @@ const FILES: [(&str, u32); 39] = [
     ("share/man/man1/oshc++.1", 0o644),
     ("share/man/man1/oshcc.1", 0o644),
     ("share/man/man1/oshrun.1", 0o644),
+    ("share/man/man7/pelago-settings.7", 0o644),
     ("share/zsh/site-functions/_pelago", 0o644),
 ];
 
