@@ -101,6 +101,11 @@ impl Exchange {
         (target, bytes): (*mut u8, usize),
     ) -> Option<(&'static SharedCopy, u32)> {
         let copy = self.own_copy.filter(|_| bytes >= SHARED_BYTES_MIN)?;
+        // In an exchange the other PE reads as well, and has no time.
+        let own = self.announced.and_then(|id| self.requests.find(id));
+        if own.is_some_and(|own| own.phase == Phase::Sent) {
+            return None;
+        }
         let peer = &mut self.peers[from];
         let can_ask = peer.is_writable && peer.answers.is_empty();
         let out = peer.out.as_mut().filter(|_| can_ask)?;

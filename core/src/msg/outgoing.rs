@@ -44,6 +44,11 @@ impl First {
         First::eager(send.envelope.tag, send.envelope.context, (data, bytes))
     }
 
+    /// Whether the data stay here until the receiver takes them.
+    fn is_announcement(&self) -> bool {
+        self.heads == 4
+    }
+
     /// The words in front of the data.
     pub(super) fn head(&self) -> &[u64] {
         &self.head[..self.heads]
@@ -199,6 +204,9 @@ impl Exchange {
         debug_assert_eq!(front, Some(id), "sends leave in order");
         if first.is_all {
             self.complete(id);
+        }
+        if first.is_announcement() {
+            self.announced = Some(id);
         }
     }
 

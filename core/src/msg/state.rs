@@ -132,6 +132,8 @@ pub(super) struct Exchange {
     /// The state of copies that their senders share, unless PEs of this node share cores; and their number.
     pub(super) own_copy: Option<&'static SharedCopy>,
     pub(super) copies: u32,
+    /// The last long send that was announced.
+    pub(super) announced: Option<RequestId>,
     /// The parts of its messages that this PE has written to their receivers.
     pub(super) helped_parts: u64,
     /// Sends whose data are being put, and receives whose buffers are to be concealed.
@@ -384,6 +386,7 @@ impl State {
                 cma: Cma::new(limits.single_copy),
                 own_copy: own.filter(|_| has_own_core).map(|own| &*shared.blocks()[own].copy),
                 copies: 0,
+                announced: None,
                 helped_parts: 0,
                 putting: Vec::new(),
                 written: Vec::new(),
