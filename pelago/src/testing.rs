@@ -75,8 +75,8 @@ pub fn is_idle_when_it_may_sleep(world: &World) -> bool {
 
 /// Lets the other processes of the job access this one's memory by system calls.
 #[doc(hidden)]
-pub fn permit_reads() {
-    process::permit_reads();
+pub fn permit_access() {
+    process::permit_access();
 }
 
 /// Whether a word at this address of the process of another PE can be read.

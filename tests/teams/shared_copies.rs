@@ -56,7 +56,7 @@ fn a_sender_that_waits_copies_a_part() {
         let mut theirs = [0_u64];
         let own = Box::new(0x5eed_u64);
         let address = &raw const *own as u64;
-        pelago::testing::permit_reads();
+        pelago::testing::permit_access();
         team.send_receive((1 - me, 1, &[address]), (1 - me, 1, &mut theirs)).unwrap();
         let can_access = pelago::testing::reads_memory(world, 1 - me, theirs[0]);
         let is_possible = can_access && available_parallelism().map_or(1, NonZero::get) > 1;

@@ -109,7 +109,7 @@ impl Exchange {
         let peer = &mut self.peers[from];
         let can_ask = peer.is_writable && peer.answers.is_empty();
         let out = peer.out.as_mut().filter(|_| can_ask)?;
-        process::permit_reads();
+        process::permit_access();
         self.copies = self.copies.wrapping_add(1).max(1);
         copy.begin(self.copies, Units::of(bytes).count());
         if !out.send_answer(&Answer::share(send, (target, bytes), self.copies)) {

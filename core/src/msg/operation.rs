@@ -124,7 +124,7 @@ impl TwoSided {
             Box::<[u8]>::from(unsafe { std::slice::from_raw_parts(data, bytes) })
         });
         if !is_eager && self.msg.limits.single_copy != Some(false) {
-            process::permit_reads();
+            process::permit_access();
         }
         let request = Request {
             phase: Phase::Queued,

@@ -16,9 +16,9 @@ const BATCH_BYTES: usize = 64 << 10;
 /// pages of the blocks.
 const GAP_BYTES: usize = 1024;
 
-/// Lets the other processes of this job read this one's memory, where the system lets only the ancestors of a
-/// process do that (Yama's `ptrace_scope` 1): all descendants of the launcher may.
-pub fn permit_reads() {
+/// Lets the other processes of this job read and write this one's memory, where the system lets only the
+/// ancestors of a process do that (Yama's `ptrace_scope` 1): all descendants of the launcher may.
+pub fn permit_access() {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
     if IS_DONE.swap(true, Ordering::Relaxed) {
         return;
@@ -55,9 +55,9 @@ pub unsafe fn read(pid: u32, address: u64, target: *mut u8, bytes: usize) -> boo
 /// reads a byte at an address, which need not be valid.
 pub fn exists(pid: u32, address: u64) -> bool {
     let mut byte = 0_u8;
+    let mut list = [block(address, 1)];
     // SAFETY: the byte is valid for writes, and the system checks the remote range.
-    let is_read =
-        unsafe { transfer(pid, &mut [block(address, 1)], &raw mut byte, 1, libc::process_vm_readv) };
+    let is_read = unsafe { transfer(pid, &mut list, &raw mut byte, 1, libc::process_vm_readv) };
     is_read || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 

@@ -95,8 +95,8 @@ unsafe fn fits(profile: &Profile, hints: &fi_info) -> bool {
         (&*tx, &*rx, &*ep, &*domain, &*fabric)
     };
     // SAFETY: the caller guarantees that the strings are valid.
-    let [provider, fabric_name] =
-        unsafe { [fabric.prov_name, fabric.name].map(|name| info::text(name).map(CStr::to_bytes)) };
+    let text = |name: *mut c_char| unsafe { info::text(name).map(CStr::to_bytes) };
+    let [provider, fabric_name] = [fabric.prov_name, fabric.name].map(text);
     names(profile, provider)
         && fabric_name.is_none_or(|name| name == FABRIC_NAME.as_bytes())
         && has(CAPS, hints.caps)

@@ -147,7 +147,7 @@ pub(super) fn communicator(mpi: &Mpi, comm: MPI_Comm) -> Result<&Comm> {
 
 /// Makes a window, with all processes of a communicator.
 pub(super) fn make(mpi: &Mpi, comm: &Comm, made: Made) -> Result<MPI_Win> {
-    process::permit_reads();
+    process::permit_access();
     let is_dynamic = made.flavor == MPI_WIN_FLAVOR_DYNAMIC;
     let control_bytes = if is_dynamic { DYNAMIC_BLOCK_BYTES } else { BLOCK_BYTES };
     let control = mpi.core.pool_alloc(control_bytes);
