@@ -16,6 +16,13 @@ fn data(from: usize, number: usize, bytes: usize) -> Vec<u8> {
     (0..bytes).map(|i| (i / 4096 + 3 * i + 7 * from + 31 * number) as u8).collect()
 }
 
+/// Fails at the first byte that is wrong.
+#[track_caller]
+fn same(found: &[u8], expected: &[u8], number: usize) {
+    let wrong = found.iter().zip(expected).position(|(found, expected)| found != expected);
+    assert_eq!((wrong, found.len()), (None, expected.len()), "the first wrong byte of message {number}");
+}
+
 /// In one direction, where the sender waits; and in both at once, where each receives. The room is longer
 /// than the message, of its length, or shorter; and does not begin where a page or a word does.
 fn long_messages_arrive_whole(world: &World) {
@@ -32,7 +39,7 @@ fn long_messages_arrive_whole(world: &World) {
             } else {
                 let received = team.receive(1 - me, 1, &mut room[place.clone()]);
                 assert_eq!(received.is_ok(), copied == bytes, "{received:?} of {bytes} bytes");
-                assert_eq!(room[place.start..][..copied], theirs[..copied], "message {number}");
+                same(&room[place.start..][..copied], &theirs[..copied], number);
                 assert!(
                     room[place.start + copied..].iter().all(|&byte| byte == 0xee),
                     "nothing else is written"
@@ -42,7 +49,7 @@ fn long_messages_arrive_whole(world: &World) {
         }
         let place = &mut room[number % 5..][..bytes];
         team.send_receive((1 - me, 2, &mine), (1 - me, 2, &mut *place)).unwrap();
-        assert_eq!(place, theirs, "exchange {number}");
+        same(place, &theirs, number);
     }
 }
 
