@@ -1,6 +1,6 @@
 # A token goes round the ring of PEs, by a put with a signal to the next one: Python with shmem4py and NumPy.
 #
-# Build: OSHCC=~/pelago/bin/oshcc python3 -m pip install 'numpy<2' shmem4py==1.0.0
+# Build: OSHCC=~/opt/pelago/bin/oshcc python3 -m pip install 'numpy<2' shmem4py==1.0.0
 # Run:   pelago run -n 4 python3 ring.py
 # Prints:
 #   the token has passed 4 PEs
