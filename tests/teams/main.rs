@@ -13,6 +13,7 @@ mod coll;
 mod dice;
 mod distributed;
 mod events;
+mod failed_messages;
 mod lock;
 mod model;
 mod online;

@@ -1,7 +1,7 @@
 //! A PE in its job: its number, the memory of its node, its endpoints, and the end of the job when a PE
 //! fails.
 //!
-//! Invariant: nothing here waits for other PEs.
+//! Invariant: nothing here waits for other PEs, except a PE that is closed for copies from its memory.
 
 pub mod affinity;
 pub mod barrier_form;
@@ -33,6 +33,7 @@ use crate::endpoint::{Endpoint, Injector};
 use crate::memory::route::Routes;
 use crate::memory::segment::Memory;
 use pelago_fabric::lazy::Reserved;
+use pelago_fabric::shm::readers::Reading;
 use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
@@ -199,14 +200,22 @@ impl Job {
     }
 
     /// Closes this PE: it enters no barrier any more, leaves without waiting for other PEs, and abandons
-    /// outstanding operations over the network, so that none accesses its buffers.
+    /// outstanding operations over the network, so that none accesses its buffers. Nor does another PE of
+    /// this process, as this thread may unwind now.
     pub fn close(&self) {
         self.barrier.close();
+        self.memory.near_block(self.me).readers.close();
         self.shut_endpoints();
         if !self.is_launched() {
             self.alarm_pollers();
         }
         self.tally.finish_record();
+    }
+
+    /// Lets this thread copy from the private memory of a PE of this process until the result is dropped;
+    /// `None` if that PE is closed.
+    pub fn read_private(&self, pe: Pe) -> Option<Reading<'_>> {
+        self.memory.near_block(pe).readers.begin()
     }
 
     /// Whether this PE is closed.

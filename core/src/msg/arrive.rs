@@ -45,6 +45,21 @@ impl State {
         Ok(())
     }
 
+    /// Takes the answers that have come from mapped PEs, and sends what waits to be sent to them. A message
+    /// that a receive is about to take directly stays where it is.
+    pub(super) fn poll_solicited(&mut self, world: &Teams) -> Result<(), String> {
+        self.note_contacts();
+        let State { inputs, senders, exchange, .. } = self;
+        for &from in senders.iter() {
+            let Some([_, solicited]) = inputs.get_mut(from) else { continue };
+            while solicited.has_message() && take_next(solicited, exchange, world, from)? {}
+        }
+        if !exchange.busy.is_empty() {
+            exchange.flush_fifos();
+        }
+        Ok(())
+    }
+
     /// Takes messages of a mapped PE that have come, while receives are posted and there is room to keep
     /// them. After that a new receive often finds none posted before it, and need not be posted.
     #[inline]
@@ -332,8 +347,11 @@ impl Exchange {
             Home::Private(address) => {
                 let pid = if is_own { Some(std::process::id()) } else { world.pid_of(from) };
                 if pid == Some(std::process::id()) {
-                    // SAFETY: the sender is a thread of this process, or this PE, and keeps its data valid
-                    // until it hears that they were read; the caller of the receive keeps its room valid.
+                    // A sender that has failed is closed, and has perhaps freed its data. The job fails.
+                    let Some(_reading) = world.read_private(from) else { return Some(false) };
+                    // SAFETY: the sender is a thread of this process, or this PE. It keeps its data valid
+                    // until it hears that they were read, and does not close during this copy; the caller of
+                    // the receive keeps its room valid.
                     unsafe { copy::transfer(target, address as *const u8, bytes) };
                     return Some(true);
                 }

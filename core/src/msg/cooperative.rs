@@ -115,7 +115,8 @@ impl Exchange {
         if !out.send_answer(&Answer::share(send, (target, bytes), self.copies)) {
             return None;
         }
-        out.notify();
+        // A sender that misses it does not help. The answer at the end wakes it.
+        out.hint();
         Some((copy, self.copies))
     }
 

@@ -138,11 +138,15 @@ impl TwoSided {
         };
         let is_detached = request.owned.is_some();
         let id = exchange.requests.add(request);
-        if to.pe == me {
-            self.send_to_self(exchange, id);
-        } else {
-            exchange.peers[to.pe].waiting.push_back(id);
-            exchange.flush_or_note_busy(to.pe);
+        // Once this PE is closed, the buffers of other requests may be gone.
+        match (to.pe == me, self.is_closed()) {
+            (true, false) => self.send_to_self(exchange, id),
+            (true, true) => exchange.complete(id),
+            (false, false) => {
+                exchange.peers[to.pe].waiting.push_back(id);
+                exchange.flush_or_note_busy(to.pe);
+            }
+            (false, true) => exchange.peers[to.pe].waiting.push_back(id),
         }
         let has_net_work = exchange.has_net_work();
         drop(state);
@@ -165,8 +169,9 @@ impl TwoSided {
         let head: Vec<u8> = first.head().iter().flat_map(|word| word.to_le_bytes()).collect();
         // SAFETY: the caller of the send keeps its data valid until it is complete.
         let data = unsafe { std::slice::from_raw_parts(first.data, first.bytes) };
-        let all = [&head, data].concat();
-        let payload = pelago_fabric::shm::fifo::Payload::of(&all);
+        // Only a synchronous send has words in front of its data.
+        let all = if head.is_empty() { Vec::new() } else { [&head, data].concat() };
+        let payload = pelago_fabric::shm::fifo::Payload::of(if head.is_empty() { data } else { &all });
         let is_valid = exchange.take(teams, me, first.words, &payload).is_some();
         assert!(is_valid, "PE {me} has sent itself a message that it refuses");
         if first.is_all {
@@ -200,7 +205,10 @@ impl TwoSided {
     #[inline(never)]
     #[track_caller]
     fn take_for_posted(&self, state: &mut State, from: Pe) {
-        if let Err(reason) = state.take_for_posted(&self.messaging.teams, from) {
+        // As in `poll`.
+        if !self.is_closed()
+            && let Err(reason) = state.take_for_posted(&self.messaging.teams, from)
+        {
             self.fail_invalid(&reason);
         }
     }
@@ -271,7 +279,7 @@ impl TwoSided {
                 Direct::Later(stamp, expected) => (stamp, expected),
             };
             if state.has_other_work() {
-                self.poll(&mut state, false);
+                self.poll_solicited(&mut state);
             }
             drop(state);
             loop {
@@ -370,6 +378,16 @@ impl TwoSided {
         }
     }
 
+    /// As [`poll`](TwoSided::poll), but takes only answers.
+    #[track_caller]
+    fn poll_solicited(&self, state: &mut State) {
+        if !self.is_closed()
+            && let Err(reason) = state.poll_solicited(&self.messaging.teams)
+        {
+            self.fail_invalid(&reason);
+        }
+    }
+
     #[cold]
     #[track_caller]
     fn fail_invalid(&self, reason: &str) -> ! {
@@ -389,8 +407,10 @@ impl TwoSided {
     /// Waits until a request is done, and frees it: its outcome.
     #[track_caller]
     pub fn wait_for_message(&self, id: RequestId) -> Status {
+        let settling = Settling(self);
         for _ in 0..self.spins_before_wait() {
             if let Some(status) = self.look(id) {
+                std::mem::forget(settling);
                 return status;
             }
             spin_once();
@@ -401,6 +421,7 @@ impl TwoSided {
             status = status.or_else(|| self.look(id));
             status.is_some()
         });
+        std::mem::forget(settling);
         status.expect("a wait ends when the request is done")
     }
 
@@ -601,5 +622,14 @@ impl TwoSided {
     #[inline(never)]
     fn bad_tag(&self, operation: &'static str) -> Error {
         ErrorKind::BadTag { me: self.my_pe(), operation }.into()
+    }
+}
+
+/// A wait for a request. If it fails, its buffer is not accessed any more when the caller unwinds.
+struct Settling<'a>(&'a TwoSided);
+
+impl Drop for Settling<'_> {
+    fn drop(&mut self) {
+        self.0.settle_messages();
     }
 }

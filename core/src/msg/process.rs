@@ -1,7 +1,7 @@
 //! Reads and writes of another process's memory, by one system call and one copy.
 
 use pelago_fabric::copy;
-use pelago_fabric::sync::{AtomicBool, Ordering};
+use std::sync::Once;
 
 /// The pieces of a transfer through a buffer, in bytes, and the size of a page.
 const PIECE_BYTES: usize = 16 << 10;
@@ -19,16 +19,16 @@ const GAP_BYTES: usize = 1024;
 /// Lets the other processes of this job read and write this one's memory, where the system lets only the
 /// ancestors of a process do that (Yama's `ptrace_scope` 1): all descendants of the launcher may.
 pub fn permit_access() {
-    static IS_DONE: AtomicBool = AtomicBool::new(false);
-    if IS_DONE.swap(true, Ordering::Relaxed) {
-        return;
-    }
-    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
-    if scope.trim() == "1" {
-        // SAFETY: the call changes who may trace this process, and accesses no memory. If it is refused, the
-        // data are sent in pieces.
-        unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::getppid()) };
-    }
+    // Other threads wait for the permission: a message that they announce is read at once.
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+        if scope.trim() == "1" {
+            // SAFETY: the call changes who may trace this process, and accesses no memory. If it is refused,
+            // the data are sent in pieces.
+            unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::getppid()) };
+        }
+    });
 }
 
 /// Reads `bytes` bytes from an address in the process `pid`. `false` if the system refuses it, or the process

@@ -298,6 +298,15 @@ impl Out {
         self.doorbell.ring_all();
     }
 
+    /// Wakes the receiver of a message that was sent if it sleeps. One that is just about to sleep may miss
+    /// it: there is no fence.
+    pub(super) fn hint(&mut self) {
+        self.greet();
+        if self.doorbell.has_sleepers() {
+            self.doorbell.ring_all();
+        }
+    }
+
     /// Makes a message that was sent known to its receiver.
     pub(super) fn notify(&mut self) {
         self.greet();

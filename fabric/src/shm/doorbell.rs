@@ -7,7 +7,7 @@
 //! but no fence: its sender would wait at the fence until the receiver's cache has given up the line of the
 //! message. The message is visible soon after the look, long before the sleeper has looked
 //! [`Doorbell::LAST_LOOKS`] times after its announcement; else the bound is the delay again. The same holds
-//! for a member that only reads in a collective operation.
+//! for a member that shows data, or only reads, in a collective operation.
 
 use crate::sync::{AtomicU32, Ordering, differs, fence};
 #[cfg(not(loom))]

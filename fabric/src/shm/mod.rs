@@ -11,6 +11,7 @@ pub mod flags;
 mod handout;
 #[cfg(not(loom))]
 mod home;
+pub mod readers;
 pub mod ring;
 #[cfg(not(loom))]
 pub mod segment;

@@ -5,8 +5,10 @@ use super::cooperative::{Helped, SharedCopy};
 use super::doorbell::{Cause, Doorbell, Sleepers};
 use super::fifo::{self, Fifo, Shared};
 use super::flags::{Arrival, Meeting, Stamp};
+use super::readers::Readers;
 use super::ring::{Cell, Payload, Positions, Ring};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence_after_update, spin_once};
+use loom::cell::UnsafeCell;
 use loom::model::Builder;
 use loom::sync::Arc;
 use loom::thread;
@@ -376,4 +378,36 @@ fn loom_shared_copy_copies_each_unit_once() {
             helper.join().unwrap();
         });
     }
+}
+
+/// The private memory of a PE, and those that copy from it.
+#[derive(Default)]
+struct Lent {
+    readers: Readers,
+    data: UnsafeCell<u32>,
+}
+
+// SAFETY: loom checks that no read of the data is concurrent to a write.
+unsafe impl Sync for Lent {}
+
+#[test]
+fn loom_readers_are_over_before_memory_is_freed() {
+    explore(3, || {
+        let lent = Arc::new(Lent::default());
+        let reader = |lent: &Arc<Lent>| {
+            let lent = Arc::clone(lent);
+            thread::spawn(move || {
+                if let Some(_reading) = lent.readers.begin() {
+                    // SAFETY: the pointer is valid for reads in the call.
+                    assert_eq!(lent.data.with(|data| unsafe { *data }), 0, "the memory is still lent");
+                }
+            })
+        };
+        let readers = [reader(&lent), reader(&lent)];
+        lent.readers.close();
+        // SAFETY: the pointer is valid for writes in the call.
+        lent.data.with_mut(|data| unsafe { *data = 1 });
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        assert!(lent.readers.begin().is_none(), "nobody reads any more");
+    });
 }

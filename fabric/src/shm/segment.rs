@@ -16,6 +16,7 @@ use super::doorbell::{Doorbell, Sleepers};
 use super::fifo::{Fifo, Shared};
 use super::flags::{Arrival, Meeting};
 use super::home;
+use super::readers::Readers;
 use super::ring::{CELL_BYTES, Cell, Positions, Ring};
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, CacheLine, Ordering, differs};
 use crate::types::{FabricError, FabricResult, Pe};
@@ -216,6 +217,8 @@ pub struct Block {
     pub answers: Positions,
     /// The copies of long messages to it, on which their senders help.
     pub copy: CacheLine<SharedCopy>,
+    /// The PEs of its process that copy from its private memory.
+    pub readers: CacheLine<Readers>,
     /// Its agreement records: two, used in turn.
     pub records: [CacheLine<[AtomicU64; AGREEMENT_WORDS]>; 2],
     /// Its last error before it left, if there was one: written before `departure` says that it has left.
