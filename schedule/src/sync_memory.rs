@@ -26,7 +26,7 @@ pub use arrays::{ArrayLease, Arrays};
 pub use pairs::{Arrived, Data, MailboxBytes, OtherKind, PairLease, PairMark, PairMemory, ReceivedSlots};
 
 use crate::schedule::{Buffer, Place, Rank, Schedule, Slot, Step, slots_max};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// The rule by which a slot may be used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ pub struct Plan {
     pub partners: Vec<Partner>,
     /// For each step that signals or waits: the partner, and the number of the signal in its pair.
     links: Vec<(u32, u32)>,
-    /// For each mailbox: the step that waits for it.
+    /// For each mailbox that a step reads: the number of bytes that are read of it.
     pub mailboxes: HashMap<Slot, usize>,
 }
 
@@ -129,7 +129,7 @@ impl Plan {
     pub fn new(schedule: Schedule) -> Plan {
         let mut partners = Vec::<Partner>::new();
         let mut numbers = HashMap::<Rank, u32>::new();
-        let (mut links, mut mailboxes) = (vec![(0, 0); schedule.steps.len()], HashMap::new());
+        let mut links = vec![(0, 0); schedule.steps.len()];
         for (at, step) in schedule.steps.iter().enumerate() {
             let rank = match *step {
                 Step::Put { to, signal: Some(_), .. } | Step::Signal { to, .. } => to,
@@ -141,19 +141,19 @@ impl Plan {
                 partners.len() as u32 - 1
             });
             let partner = &mut partners[number as usize];
-            let count = if let Step::Wait { slot, .. } = *step {
-                mailboxes.insert(slot, at);
-                &mut partner.awaited
-            } else {
-                &mut partner.sent
-            };
+            let is_wait = matches!(step, Step::Wait { .. });
+            let count = if is_wait { &mut partner.awaited } else { &mut partner.sent };
             links[at] = (number, *count);
             *count += 1;
         }
-        // Only mailboxes that a step reads are kept.
-        let read: HashSet<Slot> =
-            schedule.steps.iter().flat_map(places).flatten().filter_map(mailbox).collect();
-        mailboxes.retain(|slot, _| read.contains(slot));
+        let mut mailboxes = HashMap::<Slot, usize>::new();
+        for step in &schedule.steps {
+            for place in places(step).into_iter().flatten() {
+                let Some(slot) = mailbox(place) else { continue };
+                let end = mailboxes.entry(slot).or_default();
+                *end = (*end).max(place.offset + bytes_of(step));
+            }
+        }
         Plan { schedule, algorithm: "", agreement: None, partners, links, mailboxes }
     }
 
@@ -179,6 +179,15 @@ fn places(step: &Step) -> [Option<Place>; 3] {
         }
         Step::Reduce { left, right, into, .. } => [Some(left), Some(right), Some(into)],
         _ => [None; 3],
+    }
+}
+
+/// The bytes that a step takes from a place, from its first to its last.
+fn bytes_of(step: &Step) -> usize {
+    match *step {
+        Step::Put { bytes, .. } | Step::Copy { bytes, .. } | Step::Reduce { bytes, .. } => bytes,
+        Step::CopyStrided { from_stride, block, count, .. } if count > 0 => (count - 1) * from_stride + block,
+        _ => 0,
     }
 }
 

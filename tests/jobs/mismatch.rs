@@ -364,3 +364,17 @@ fn a_panic_of_a_function_ends_the_job_even_if_it_is_caught() {
         }
     }
 }
+
+/// Too few bytes for a receiver that does not read them from an array of the sender's size.
+#[test]
+fn fewer_bytes_than_expected_are_told_without_checks() {
+    let job = Spmd::new(2).setting("PELAGO_COLL_FORM", "schedule").setting("PELAGO_CHECK", "off");
+    let outcome = job.run(|world| {
+        let (a, b) = (world.alloc_zeroed::<u64>(8).unwrap(), world.alloc_zeroed::<u64>(8).unwrap());
+        let len = if world.my_pe() == 0 { 1 } else { 3 };
+        world.team().all_reduce(ReduceOp::Sum, a.span(0..len), b.span(0..len)).unwrap();
+        world.barrier();
+    });
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.contains("must give the same sizes"), "{error}");
+}

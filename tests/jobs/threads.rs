@@ -21,6 +21,30 @@ everywhere! {
     short_gets_beside_all_else(2): short_gets_beside_all_else;
 }
 
+/// One thread makes teams, while another one ends those whose last operation it has started.
+#[test]
+fn teams_end_while_others_are_made() {
+    let outcome = pelago::spmd(2, |world| {
+        let parent = world.team().split_strided(0, 1, 2).unwrap().unwrap();
+        let (give, take) = std::sync::mpsc::sync_channel::<Team<'_>>(32);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for team in take {
+                    drop(team.nonblocking().sync().unwrap());
+                    drop(team);
+                    world.progress();
+                }
+            });
+            for _ in 0..3000 {
+                give.send(parent.split_strided(0, 1, 2).unwrap().unwrap()).unwrap();
+            }
+            drop(give);
+        });
+        world.barrier();
+    });
+    outcome.unwrap();
+}
+
 /// Single elements of all sizes, more of them than a provider accepts at once, while another thread calls
 /// quiet now and then: each is delivered.
 fn more_puts_than_are_taken_at_once(world: &World) {

@@ -624,6 +624,7 @@ fn senseless_calls_are_refused() {
             team.all_to_all_strided(&a, &b, 2, (0, 1)),
             team.all_to_all_strided(&a, &b, 2, (1, 2)),
             team.all_to_all_varying(&a, &b, &[(0, 1); 3], &[(0, 1); 2]),
+            team.all_to_all_varying(&a, &b, &[(0, 1); 3], &[(0, 2); 3]),
             team.all_to_all_varying(&a, &b, &[(0, 1), (1, 1), (5, 2)], &[(0, 1); 3]),
             team.all_to_all_varying(&a, &b, &[(0, 1); 3], &[(usize::MAX - 39, 40), (0, 1), (0, 1)]),
             team.all_to_all_strided(&a, &b, usize::MAX / 2 + 1, (1, 1)),

@@ -393,3 +393,24 @@ fn puts_to_a_dropped_space_are_complete_before_its_memory_is_given_back() {
         assert_eq!(sums.unwrap(), [[16, 32, 48, 64]; 4], "seed {seed}");
     }
 }
+
+/// A persistent operation may outlive its team's handle, but not the team's size.
+#[test]
+fn a_persistent_operation_of_a_team_that_has_shrunk_is_refused() {
+    for check in ["off", "on"] {
+        let job = Spmd::new(3).setting("PELAGO_CHECK", check);
+        job.run(|world| {
+            let (a, b) = (world.alloc_zeroed::<u64>(1).unwrap(), world.alloc_zeroed::<u64>(1).unwrap());
+            let team = world.team().split_by(Some(0), 0).unwrap().unwrap();
+            let adding = team.persistent().all_reduce(ReduceOp::Sum, &a, &b).unwrap();
+            let pair = team.shrink(2).unwrap();
+            let meet = || pair.iter().for_each(|pair| (0..3).for_each(|_| pair.barrier()));
+            meet();
+            let error = adding.start().map(drop).unwrap_err().to_string();
+            assert!(error.contains("has shrunk"), "{check}: {error}");
+            meet();
+            world.barrier();
+        })
+        .unwrap();
+    }
+}

@@ -188,7 +188,7 @@ impl<'a> Call<'a> {
                 return refuse(format!("the {name} lies in a space of a team that not all members are in"));
             }
         }
-        if let Some(reason) = self.wrong_blocks(n) {
+        if let Some(reason) = self.wrong_blocks(team) {
             return refuse(reason);
         }
         let (target_bytes, source_bytes) = self.needed_bytes(team);
@@ -223,7 +223,8 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn wrong_blocks(&self, n: usize) -> Option<String> {
+    fn wrong_blocks(&self, team: &TeamCore) -> Option<String> {
+        let (n, me) = (team.len(), team.my_rank());
         match &self.blocks {
             Blocks::Counts(counts) if counts.len() != n => {
                 Some(format!("{} counts for {n} members. Give one each", counts.len()))
@@ -232,6 +233,10 @@ impl<'a> Call<'a> {
                 "{} and {} blocks to send and receive, for {n} members. Give one each",
                 source.len(),
                 target.len()
+            )),
+            Blocks::Exchanged { source, target } if source[me].1 != target[me].1 => Some(format!(
+                "this member sends itself {} elements and receives {} of them. Give the same number twice",
+                source[me].1, target[me].1
             )),
             Blocks::Strided { source: 0, .. } | Blocks::Strided { target: 0, .. } => {
                 Some("a stride of 0 elements. Strides are at least 1".to_owned())
@@ -440,7 +445,8 @@ impl Prepared {
 
     /// Starts the call once more, after the members have compared it if checks are on.
     pub fn start_again(&self, world: &Teams, team: &Arc<TeamCore>) -> Result<Arc<Progress>> {
-        if world.collectives.are_checked() {
+        // A team that has shrunk compares nothing: a smaller one uses its memory. `start` refuses.
+        if world.collectives.are_checked() && !team.is_retired() {
             team.check_call(world, self.words)?;
         }
         self.start(world, team)

@@ -24,7 +24,10 @@ impl Request {
                     Data::Mailbox(bytes) if announces => self.announced.push(announced(slot, &bytes.0)),
                     _ => (),
                 }
-                if self.plan.mailboxes.contains_key(&slot) {
+                if let Some(&bytes) = self.plan.mailboxes.get(&slot) {
+                    if matches!(data, Data::Datum(_)) && bytes > size_of::<u64>() {
+                        self.fail_short(world, of, bytes);
+                    }
                     self.mailboxes.reserve_exact(self.plan.mailboxes.len() - self.mailboxes.len());
                     self.mailboxes.push((slot, data));
                 } else {
