@@ -235,6 +235,8 @@ impl TeamCore {
 #[inline(always)]
 unsafe fn staging_slot_in(start: *mut u8, operation: u64) -> StagingSlot {
     let turn = operation as usize % STAGING_SLOTS;
+    // Slots that follow each other are not neighbours: the cache of a reader fetches lines in pairs.
+    let turn = turn % (STAGING_SLOTS / 2) * 2 + turn / (STAGING_SLOTS / 2);
     // SAFETY: the staging slots and pages of a block lie at these offsets.
     unsafe {
         let stamp = start.add(STAGING_OFFSET + turn * 64);

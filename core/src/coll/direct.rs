@@ -26,7 +26,7 @@ use crate::coll::teams::Teams;
 use crate::job::callback::{self, Callback};
 use pelago_fabric::copy;
 use pelago_fabric::shm::flags::Stamp;
-use pelago_fabric::sync::{Ordering, fence};
+use pelago_fabric::sync::{Ordering, fence, prefetch_for_write, spin_once};
 
 /// Where every member has its source or its target, by rank.
 pub type Places<'a> = dyn Fn(Rank) -> *mut u8 + 'a;
@@ -186,8 +186,11 @@ impl Direct<'_> {
                 _ => copy::copy(slot.page, source, bytes),
             }
             (*slot.stamp).raise(number);
+            // The others have read that one long ago. This PE's cache has it when it is written.
+            prefetch_for_write(&*self.team.own_staging_slot(number + 1).stamp);
         }
-        self.wake();
+        // No fence orders the data before this look: see `Doorbell`.
+        self.world.ring_sleepers();
     }
 
     /// Waits until a member has shown its data, and returns their address.
@@ -697,6 +700,16 @@ fn part(unit_bytes: usize, bytes: usize, (rank, n): (Rank, usize)) -> (usize, us
 // The functions that wait take their arguments one by one, so that a caller that does not wait prepares
 // nothing.
 
+/// Looks before a wait that makes progress between its looks: most waits for a member are short.
+const FIRST_LOOKS: u32 = 32;
+
+fn comes_soon(world: &Teams, has_come: impl Fn() -> bool) -> bool {
+    (0..FIRST_LOOKS.min(world.spins_before_wait())).any(|_| {
+        spin_once();
+        has_come()
+    })
+}
+
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -705,6 +718,9 @@ fn await_staging_slot(world: &Teams, team: &TeamCore, operation: &'static str, (
     // SAFETY: the stamp lies in the member's block and is accessed as an atomic only.
     let stamp = unsafe { &*slot.stamp };
     callback::forbid(world, operation);
+    if comes_soon(world, || stamp.has_reached(number)) {
+        return;
+    }
     let direct = Direct { world, team, operation };
     world.wait(direct.awaits(rank), direct.watching((rank, number), || stamp.has_reached(number)));
 }
@@ -715,6 +731,9 @@ fn await_staging_slot(world: &Teams, team: &TeamCore, operation: &'static str, (
 fn wait_begun(world: &Teams, team: &TeamCore, operation: &'static str, (rank, number): (Rank, u64)) {
     let (direct, begun) = (Direct { world, team, operation }, team.begun(rank));
     callback::forbid(world, operation);
+    if comes_soon(world, || begun.has_reached(number)) {
+        return;
+    }
     world.wait(direct.awaits(rank), direct.watching((rank, number), || begun.has_reached(number)));
 }
 

@@ -15,7 +15,7 @@ use super::operation::{Memory, Outcome, SizeMismatch};
 use super::plan::MessageCall;
 use super::running::MessageCollectives;
 use crate::base::locked::locked;
-use crate::coll::block::{self, DIRECT_BYTES, PAGE_BYTES};
+use crate::coll::block::{self, DIRECT_BYTES, PAGE_BYTES, STAGING_SLOT_BYTES};
 use crate::coll::call::{Call, words_of};
 use crate::coll::direct::staged::{self, LargeSlots, PIECE_BYTES, Staged};
 use crate::coll::direct::{Direct, Places};
@@ -313,6 +313,9 @@ unsafe fn try_small(
             Operation::AllGather => direct.all_gather(source, target, bytes),
             Operation::AllToAll => direct.all_to_all(source, target, bytes),
             Operation::Reduce => direct.reduce(combiner(), Some(call.root), source, target, bytes),
+            Operation::AllReduce if bytes <= STAGING_SLOT_BYTES => {
+                direct.all_reduce_small(combiner(), memory.source, memory.target, bytes);
+            }
             Operation::AllReduce => direct.reduce(combiner(), None, source, target, bytes),
             Operation::ReduceScatter => direct.reduce_scatter(combiner(), source, target, bytes),
             Operation::InclusiveScan => direct.scan(combiner(), true, source, target, bytes),

@@ -159,7 +159,7 @@ mod vectors {
     ) -> usize {
         let fits =
             size_of::<Chunk>().is_multiple_of(size_of::<T>()) && align_of::<T>() <= align_of::<Chunk>();
-        if !fits || !is_x86_feature_detected!("avx2") {
+        if !fits || bytes < size_of::<Chunk>() || !is_x86_feature_detected!("avx2") {
             return 0;
         }
         // SAFETY: the processor has AVX2, and the caller guarantees that all places are valid.
