@@ -159,12 +159,59 @@ static void many_blocks(enum kind kind) {
     free(data), free(got), free(lengths), free(places);
 }
 
+/* Accumulates keep their order, one of many blocks and others of few, in an epoch of a post. */
+static void blocks_in_order(enum kind kind) {
+    enum { BLOCKS = 3000 };
+    MPI_Aint starts[64];
+    char *base;
+    MPI_Win win = open_window(kind, 2 * BLOCKS * sizeof(int), sizeof(int), &base, starts);
+    int to = (me + 1) % n, from = (me + n - 1) % n, *mine = (int *)base, wrong = 0;
+    int last = -me - 1, seen = -1, old = -1, *data = malloc(BLOCKS * sizeof *data);
+    MPI_Aint first = at(kind, starts[to], 0, 4), second = at(kind, starts[to], 2, 4);
+    MPI_Datatype type;
+    MPI_Group world;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    DONE(MPI_Type_vector(BLOCKS, 1, 2, MPI_INT, &type));
+    DONE(MPI_Type_commit(&type));
+    for (int i = 0; i < BLOCKS; i++) data[i] = 10 * i + me;
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int round = 0; round < 3; round++) {
+        DONE(MPI_Win_post(world, 0, win));
+        DONE(MPI_Win_start(world, 0, win));
+        DONE(MPI_Accumulate(data, BLOCKS, MPI_INT, to, first, 1, type, MPI_REPLACE, win));
+        DONE(MPI_Fetch_and_op(&last, &seen, MPI_INT, to, first, MPI_REPLACE, win));
+        DONE(MPI_Get_accumulate(NULL, 0, MPI_INT, &old, 1, MPI_INT, to, second, 1, MPI_INT, MPI_NO_OP, win));
+        DONE(MPI_Win_complete(win));
+        CHECK(seen, data[0], "%s: fetched behind many blocks", kind_name(kind));
+        CHECK(old, data[1], "%s: got behind many blocks", kind_name(kind));
+        DONE(MPI_Win_wait(win));
+        CHECK(mine[0], -from - 1, "%s: the later value", kind_name(kind));
+        for (int i = 1; i < BLOCKS; i++) wrong += mine[2 * i] != 10 * i + from || mine[2 * i + 1] != 0;
+        CHECK(wrong, 0, "%s: blocks of a post", kind_name(kind));
+        MPI_Barrier(MPI_COMM_WORLD);
+        /* Between two posts, an epoch of a lock. */
+        int value = 0;
+        DONE(MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win));
+        DONE(MPI_Put(data, BLOCKS, MPI_INT, to, first, 1, type, win));
+        DONE(MPI_Win_flush(to, win));
+        DONE(MPI_Get(&value, 1, MPI_INT, to, second, 1, MPI_INT, win));
+        DONE(MPI_Win_unlock(to, win));
+        CHECK(value == 10 + me, 1, "%s: blocks put under a lock", kind_name(kind));
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    close_window(kind, &win, base);
+    DONE(MPI_Type_free(&type));
+    MPI_Group_free(&world);
+    free(data);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     for (int kind = 0; kind < KINDS; kind++) {
         vectors(kind);
         pairs(kind);
         many_blocks(kind);
+        blocks_in_order(kind);
     }
     refused();
     return finish();

@@ -5,7 +5,7 @@ use super::apply::Update;
 use super::arguments::{Blocks, Buffer, Place, element_of};
 use super::request::{self, Action, Head};
 use super::transfer::Transfer;
-use super::way::{Way, read_process, write_process};
+use super::way::{Way, is_asked_for, read_process, write_process};
 use super::{Window, fast, find};
 use crate::abi::*;
 use crate::chapters::error::{Result, ensure};
@@ -243,7 +243,8 @@ unsafe fn execute(
                 update.apply((base, part.has_atomics), blocks, (data, old), exclude);
             }
             Way::Process { pid, base }
-                if process_update(mpi, window, rank, (pid, base), (update, blocks), (data, old)) => {}
+                if !is_asked_for(window, rank, blocks)
+                    && process_update(mpi, window, rank, (pid, base), (update, blocks), (data, old)) => {}
             Way::Process { .. } | Way::Net { .. } | Way::Request => {
                 let action = if landing.is_some() { Action::Fetch } else { Action::Accumulate };
                 let head = Head { op: update.op, element: update.element, ..Head::new(action, blocks) };
@@ -326,7 +327,7 @@ pub unsafe fn compare_and_swap(
                 update.swap_at(at, operands, old, || Some(part.peer.exclude(mpi)));
                 return Ok(());
             }
-            Way::Process { pid, base } => {
+            Way::Process { pid, base } if !is_asked_for(window, rank, &blocks) => {
                 let _guard = part.peer.exclude(mpi);
                 let mut word = [0u64; 4];
                 let at = word.as_mut_ptr().cast();
@@ -337,7 +338,7 @@ pub unsafe fn compare_and_swap(
                     }
                 }
             }
-            Way::Net { .. } | Way::Request => {}
+            Way::Process { .. } | Way::Net { .. } | Way::Request => {}
         }
         let head = Head { element: update.element, ..Head::new(Action::Swap, &blocks) };
         let (data, room) = ([(operands.0, bytes), (operands.1, bytes)], (old, bytes));

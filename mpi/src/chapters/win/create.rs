@@ -182,7 +182,7 @@ pub(super) fn make(mpi: &Mpi, comm: &Comm, made: Made) -> Result<MPI_Win> {
     let handle = WINDOWS.insert(Arc::clone(&window)).map(MPI_Win);
     let handle = handle.ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many windows. Free some"))?;
     window.handle.store(handle.0, Ordering::Relaxed);
-    window.record.open(handle, &window.parts, window.service.is_none());
+    window.record.open(handle, &window.parts, !window.is_asked);
     Ok(handle)
 }
 
@@ -236,18 +236,18 @@ fn window(
 ) -> Result<Window> {
     let own = &parts[me];
     let is_dynamic = made.flavor == MPI_WIN_FLAVOR_DYNAMIC;
-    // Requests go to parts that are reached by neither loads and stores nor system calls.
-    let asks =
-        (0..parts.len()).any(|rank| rank != me && parts[rank].base.is_null() && parts[rank].pid.is_none());
-    let is_asked = gather_words(mpi, &comm, [u64::from(asks)])?.iter().any(|[asks]| *asks != 0);
-    let service = is_asked.then(|| {
+    // Requests go to parts that are reached by neither loads and stores nor system calls; in epochs of fences
+    // and posts also to those that system calls reach.
+    let far = |part: &&Part| part.base.is_null() && part.pe != own.pe;
+    let asks = parts.iter().filter(far).any(|part| part.pid.is_none());
+    let may_ask = parts.iter().filter(far).any(|part| is_dynamic || part.bytes > 0);
+    let told = gather_words(mpi, &comm, [u64::from(asks), u64::from(may_ask)])?;
+    let is_asked = told.iter().any(|[asks, _]| *asks != 0);
+    let service = told.iter().any(|words| *words != [0, 0]).then(|| {
         let kind = (is_dynamic, own.has_atomics);
         Arc::new(Service::new(comm.context, (made.base, own.bytes), kind, own.peer))
     });
-    if let Some(service) = &service {
-        mpi.core.hooks.add(Arc::clone(service) as Arc<dyn ProgressHook>);
-    }
-    Ok(Window {
+    let window = Window {
         record: hot::take(),
         has_gaps: made.has_gaps,
         outstanding: Outstanding::new(parts.len()),
@@ -267,12 +267,31 @@ fn window(
         memory: made.memory,
         _private: made.private,
         service,
+        is_asked,
+        serves: AtomicBool::new(false),
         handle: AtomicUsize::new(0),
         errhandler: HandlerCell::new(Handler::Fatal),
         attributes: Arc::default(),
         hints: Hints::default(),
         name: Mutex::default(),
-    })
+    };
+    if is_asked {
+        window.begin_service(mpi);
+    }
+    Ok(window)
+}
+
+impl Window {
+    /// Executes requests of others from now on, in every wait.
+    pub(super) fn begin_service(&self, mpi: &Mpi) {
+        if let Some(service) = &self.service
+            && !self.serves.swap(true, Ordering::Relaxed)
+        {
+            mpi.core.hooks.add(Arc::clone(service) as Arc<dyn ProgressHook>);
+            // Waits make progress on messages from the first look at them on.
+            service.advance(&mpi.core);
+        }
+    }
 }
 
 /// `MPI_Win_create`.

@@ -193,7 +193,7 @@ pub fn words(
     let kind = KINDS[here.1.0 - FIRST]?;
     let op = atomic_of(op, kind)?;
     let is_right = window.parts[rank as usize].has_atomics
-        && window.service.is_none()
+        && !window.is_asked
         && (at as usize).is_multiple_of(kind.bytes());
     is_right.then_some(Words { at, bytes, kind, op })
 }

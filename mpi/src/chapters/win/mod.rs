@@ -6,9 +6,13 @@
 //! | the part lies | puts and gets | accumulates |
 //! |---|---|---|
 //! | in symmetric memory that is mapped here, or here | loads and stores | the origin's processor |
-//! | in private memory of a process of this node | one system call | the origin, by two system calls |
+//! | in private memory of a process of this node | system calls, or a request | the same |
 //! | in symmetric memory of another node | puts and gets of the network | a request to the target |
 //! | in other private memory | a request to the target | a request to the target |
+//!
+//! System calls take about 1 us for each block. So many small blocks in private memory of a process of this
+//! node are put, and accumulated, by a request, but only between fences and after `MPI_Win_post`, where the
+//! target makes progress soon. In an epoch of a lock the target may compute.
 //!
 //! `MPI_Win_allocate` and `MPI_Win_allocate_shared` take the memory from the pool of a PE, which belongs to
 //! its symmetric region, while the pool has room. `MPI_Win_create` looks whether the memory lies there.
@@ -70,7 +74,7 @@ use control::{Control, Known};
 use epoch::Epoch;
 use hot::Record;
 use part::Part;
-use pelago_fabric::sync::{AtomicUsize, Ordering};
+use pelago_fabric::sync::{AtomicBool, AtomicUsize, Ordering};
 use service::Service;
 use std::sync::{Arc, Mutex, PoisonError};
 use transfer::Outstanding;
@@ -109,6 +113,10 @@ pub struct Window {
     _private: Option<Private>,
     /// The service of requests to this process, if any process of the window may send some.
     service: Option<Arc<Service>>,
+    /// Whether requests may be sent at any time, not only in epochs of fences and posts.
+    is_asked: bool,
+    /// Whether the service has begun.
+    serves: AtomicBool,
     handle: AtomicUsize,
     errhandler: HandlerCell,
     attributes: Arc<Attributes>,
@@ -140,9 +148,14 @@ impl Window {
     /// that are complete at once must serve the requests and messages of others.
     #[inline]
     fn serve(&self, mpi: &Mpi) {
-        if self.service.is_some() || self.record.is_round_due() {
+        if self.is_asked || self.record.is_round_due() {
             mpi.core.progress();
         }
+    }
+
+    /// Whether targets execute requests now.
+    fn may_ask(&self) -> bool {
+        self.is_asked || self.service.is_some() && !self.record.is_passive.load(Ordering::Relaxed)
     }
 
     fn is_dynamic(&self) -> bool {

@@ -11,6 +11,7 @@
 use super::Window;
 use super::arguments::Blocks;
 use super::transfer::Transfer;
+use super::way;
 use crate::abi::*;
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::Mpi;
@@ -142,8 +143,15 @@ pub unsafe fn send(
     head: &Head,
     data: &[(*const u8, usize)],
 ) -> Result {
+    // Where requests may not be sent at any time, one is sent by choice, or is a flush.
+    let is_possible = match head.action {
+        _ if window.is_asked => true,
+        Action::Flush => true,
+        Action::Get => false,
+        _ => way::is_asked_for(window, rank, &head.blocks),
+    };
     ensure!(
-        window.service.is_some(),
+        is_possible,
         MPI_ERR_RMA_RANGE,
         "the system refuses access to the memory of rank {rank} (PE {}). Give memory that it has",
         window.parts[rank].pe

@@ -35,6 +35,8 @@ pub unsafe fn win_fence(mpi: &Mpi, assert: c_int, win: MPI_Win) -> Result {
             "MPI_Win_fence between MPI_Win_post and MPI_Win_wait. Wait first"
         );
     }
+    // Others may send requests when they have passed the barrier.
+    window.begin_service(mpi);
     let completed = window.complete_all(mpi);
     barrier(mpi, &window.comm)?;
     let opens = assert & MPI_MODE_NOSUCCEED == 0;
@@ -107,6 +109,7 @@ pub unsafe fn win_post(mpi: &Mpi, group: MPI_Group, assert: c_int, win: MPI_Win)
         MPI_ERR_RMA_SYNC,
         "MPI_Win_post within an epoch of MPI_Win_post. Call MPI_Win_wait first"
     );
+    window.begin_service(mpi);
     if assert & MPI_MODE_NOCHECK == 0 {
         ranks.iter().for_each(|&rank| tell(mpi, window, rank, POST));
     }

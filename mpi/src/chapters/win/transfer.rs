@@ -166,6 +166,11 @@ impl Outstanding {
         (asked.done.load(Ordering::SeqCst) < sent).then_some(sent)
     }
 
+    /// Whether requests to a target were sent that no flush has found done.
+    pub fn has_asked(&self, rank: usize) -> bool {
+        self.unflushed(rank).is_some()
+    }
+
     /// Notes that nothing is under way, if that is so. Other threads may start operations meanwhile: they are
     /// counted later than `noted` was read, or found.
     fn settle(&self) {

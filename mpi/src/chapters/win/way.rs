@@ -123,11 +123,15 @@ pub unsafe fn put_net(mpi: &Mpi, (pe, start): (Pe, usize), blocks: &Blocks, data
     }
 }
 
-/// Whether many small blocks are moved by one request to their process. Accumulates must keep their order,
-/// and so do not change their way.
+/// Whether many small blocks are moved by one request to their process.
 pub fn is_for_request(window: &Window, blocks: &Blocks) -> bool {
     let (n, bytes) = (blocks.len(), blocks.bytes());
-    n >= REQUEST_BLOCKS && bytes / n <= REQUEST_BLOCK_BYTES && window.service.is_some()
+    n >= REQUEST_BLOCKS && bytes / n <= REQUEST_BLOCK_BYTES && window.may_ask()
+}
+
+/// The same for accumulates, which keep their order: behind a request all are requests, until a flush.
+pub fn is_asked_for(window: &Window, rank: usize, blocks: &Blocks) -> bool {
+    is_for_request(window, blocks) || window.outstanding.has_asked(rank)
 }
 
 /// Starts gets of blocks of a far region.
