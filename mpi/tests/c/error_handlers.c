@@ -68,7 +68,27 @@ int main(int argc, char **argv) {
     calls = 0;
     GIVES(MPI_ERR_IN_STATUS, MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
     HOLDS(calls == 1 && last_comm == copy);
+    /* Errors of a request go to the handler of its communicator. */
+    WORKS(MPI_Recv_init(&n, 1, MPI_INT, rank, 5, copy, &requests[0]));
+    WORKS(MPI_Start(&requests[0]));
+    calls = 0;
+    GIVES(MPI_ERR_REQUEST, MPI_Start(&requests[0]));
+    HOLDS(calls == 1 && last_comm == copy);
+    WORKS(MPI_Send(two, 1, MPI_INT, rank, 5, copy));
+    WORKS(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    WORKS(MPI_Request_free(&requests[0]));
+    WORKS(MPI_Psend_init(two, 1, 1, MPI_INT, MPI_PROC_NULL, 0, copy, MPI_INFO_NULL, &requests[0]));
+    GIVES(MPI_ERR_REQUEST, MPI_Pready(0, requests[0]));
+    HOLDS(calls == 2 && last_comm == copy);
+    WORKS(MPI_Request_free(&requests[0]));
+    /* Also if the communicator was freed meanwhile. */
+    WORKS(MPI_Irecv(&n, 1, MPI_INT, rank, 5, copy, &requests[0]));
+    WORKS(MPI_Isend(two, 2, MPI_INT, rank, 5, copy, &requests[1]));
     MPI_Comm_free(&copy);
+    calls = 0;
+    GIVES(MPI_ERR_TRUNCATE, MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    EQUAL("calls of the handler of a communicator that was freed", 1, calls);
+    WORKS(MPI_Wait(&requests[1], MPI_STATUS_IGNORE));
     calls = 0;
     GIVES(MPI_ERR_ERRHANDLER, MPI_Comm_set_errhandler(MPI_COMM_WORLD, session_handler));
     GIVES(MPI_ERR_ERRHANDLER, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRHANDLER_NULL));

@@ -116,6 +116,41 @@ static void freed_exchange(int replaces) {
     }
 }
 
+/* A partition goes on when its request is freed, and so do the data that were packed for it. */
+static void freed_partition(void) {
+    MPI_Datatype gaps;
+    MPI_Request request;
+    DONE(MPI_Type_vector(LONG / 2, 1, 2, MPI_BYTE, &gaps));
+    DONE(MPI_Type_commit(&gaps));
+    if (me == 0 && n > 1) {
+        char *bytes = block(6), *others[8];
+        DONE(MPI_Psend_init(bytes, 1, 1, gaps, 1, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+        DONE(MPI_Start(&request));
+        DONE(MPI_Pready(0, request));
+        DONE(MPI_Request_free(&request));
+        for (int i = 0; i < 8; i++) others[i] = block(1);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < 8; i++) free(others[i]);
+        free(bytes);
+    } else if (me == 1) {
+        char *bytes = block(6);
+        memset(bytes, 0, LONG / 2);
+        MPI_Barrier(MPI_COMM_WORLD);
+        DONE(MPI_Precv_init(bytes, 1, LONG / 2, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
+        DONE(MPI_Start(&request));
+        DONE(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        DONE(MPI_Request_free(&request));
+        check_block(bytes, 6, "a partition of a freed request");
+        MPI_Barrier(MPI_COMM_WORLD);
+        free(bytes);
+    } else {
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    DONE(MPI_Type_free(&gaps));
+}
+
 /* A buffered message goes on when its communicator is freed. */
 static void freed_communicator_of_a_buffered_message(void) {
     MPI_Comm own;
@@ -211,6 +246,7 @@ int main(int argc, char **argv) {
     empty_partitions();
     freed_exchange(0);
     freed_exchange(1);
+    freed_partition();
     freed_communicator_of_a_buffered_message();
     freed_communicator_of_persistent_requests();
     one_buffer_of_an_all_to_all();

@@ -3,11 +3,13 @@
 //! Invariant: operations under way keep what they need, so that a handle may be freed before they end.
 
 use super::agree::agree;
-use super::{COMMS, no_comm};
+use super::{COMMS, freed, no_comm};
 use crate::abi::*;
 use crate::chapters::attribute::Object;
+use crate::chapters::errhandler::Handler;
 use crate::chapters::error::{On, Result, ensure};
 use crate::chapters::library::{Mpi, output};
+use std::sync::Arc;
 
 /// `MPI_Comm_free`: local, although the standard has it collective. Operations under way go on.
 pub unsafe fn comm_free(mpi: &Mpi, comm: *mut MPI_Comm) -> Result {
@@ -34,7 +36,14 @@ fn free(mpi: &Mpi, handle: MPI_Comm) -> Result {
     let comm = mpi.share_comm(handle)?;
     comm.attributes.delete_all(Object::Comm(handle))?;
     comm.attached.release(mpi);
-    COMMS.remove(handle.0).map(drop).ok_or_else(|| no_comm(handle))
+    let removed = COMMS.remove(handle.0).ok_or_else(|| no_comm(handle))?;
+    let handler = removed.errhandler.get();
+    // This call has two shares. Operations under way have others.
+    match Arc::strong_count(&removed) > 2 && handler != Handler::First {
+        true => freed().insert(handle.0, handler),
+        false => freed().remove(&handle.0),
+    };
+    Ok(())
 }
 
 /// `MPI_Comm_disconnect`: waits until all members have called it.

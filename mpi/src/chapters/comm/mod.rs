@@ -39,8 +39,9 @@ use pelago_core::Pe;
 use pelago_core::memory::members::Members;
 use pelago_core::message_coll::MessageGroup;
 use pelago_core::msg::envelope::Context;
+use std::collections::BTreeMap;
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 static COMMS: Table<Comm> = Table::new(Kind::Comm);
 
@@ -221,10 +222,18 @@ fn no_comm(handle: MPI_Comm) -> Error {
     Error::new(MPI_ERR_COMM, text)
 }
 
+/// The handlers of communicators that were freed while operations on them were under way, by handle.
+static FREED: Mutex<BTreeMap<usize, Handler>> = Mutex::new(BTreeMap::new());
+
+fn freed() -> MutexGuard<'static, BTreeMap<usize, Handler>> {
+    FREED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The error handler of a communicator.
 pub fn handler(handle: MPI_Comm) -> Option<Handler> {
     let mpi = crate::chapters::library::get()?;
-    Some(mpi.comm(handle).ok()?.errhandler.get())
+    let handler = mpi.comm(handle).ok().map(|comm| comm.errhandler.get());
+    handler.or_else(|| freed().get(&handle.0).copied())
 }
 
 /// Calls the delete functions of the attributes of `MPI_COMM_SELF`, before the end, and of `MPI_COMM_WORLD`.

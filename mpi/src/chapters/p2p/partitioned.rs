@@ -13,7 +13,7 @@ use crate::chapters::comm::Comm;
 use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::error::{Error, On, Result, ensure};
 use crate::chapters::library::{self, Mpi, PARTITIONED, output};
-use crate::chapters::request::{self, Active, NO_PROCESS, Operation, Outcome};
+use crate::chapters::request::{self, Active, Message, NO_PROCESS, Operation, Outcome};
 use pelago_core::Pe;
 use pelago_core::msg::TwoSided;
 use pelago_core::msg::envelope::{Context, Envelope};
@@ -309,6 +309,16 @@ impl Operation for Running {
     fn channel(&self) -> Option<&Channel> {
         Some(&self.0)
     }
+
+    /// The partitions that were sent go on.
+    fn detach(self: Box<Self>, mpi: &Mpi) {
+        if let State::Send(send) = &mut *self.0.lock() {
+            for (id, kept) in send.sends.drain(..) {
+                let sent = Message { id, receive: None, unpack: None, kept };
+                request::detach(mpi, Active::Message(sent));
+            }
+        }
+    }
 }
 
 fn checked(partitions: c_int, count: i64, tag: c_int) -> Result<usize> {
@@ -440,7 +450,7 @@ unsafe fn make_ready(
     mut partitions: impl Iterator<Item = c_int> + Clone,
 ) -> Result {
     // SAFETY: several threads may make partitions of one request ready: the channel has a lock.
-    unsafe {
+    let outcome = unsafe {
         request::with_channel(request, |channel| match &mut *channel.lock() {
             State::Nothing => Ok(()),
             State::Receive(_) => Err(Error::new(MPI_ERR_REQUEST, "the request is one of a receive")),
@@ -449,7 +459,10 @@ unsafe fn make_ready(
                 partitions.try_for_each(|partition| send.make_ready(mpi, partition as usize))
             }
         })
-    }
+    };
+    // Another thread may wait for the operation, and sleep.
+    mpi.core.ring_own_sleepers();
+    outcome
 }
 
 /// `MPI_Pready`.

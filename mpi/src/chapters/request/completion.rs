@@ -488,14 +488,15 @@ pub unsafe fn cancel(mpi: &Mpi, request: *mut MPI_Request) -> Result {
         if let Some(generalized) = find_generalized(handle) {
             return generalized.cancel();
         }
-        match &mut state(handle)?.active {
+        let state = state(handle)?;
+        match &mut state.active {
             Active::Message(message) if message.receive.is_some() => {
                 mpi.core.cancel_receive(message.id);
                 Ok(())
             }
             Active::Other(operation) => operation.cancel(mpi),
             Active::Collective(_) => {
-                Err(Error::new(MPI_ERR_REQUEST, "a collective operation cannot be cancelled"))
+                Err(Error::new(MPI_ERR_REQUEST, "a collective operation cannot be cancelled").on(state.on))
             }
             _ => Ok(()),
         }
@@ -508,15 +509,13 @@ pub unsafe fn start(mpi: &Mpi, request: *mut MPI_Request) -> Result {
     unsafe {
         let handle = output("request", request)?.read();
         let state = state(handle)?;
-        ensure!(
-            matches!(state.active, Active::Inactive),
-            MPI_ERR_REQUEST,
-            "the request is active. Complete it first"
-        );
-        let Some(start) = &state.persistent else {
-            return Err(Error::new(MPI_ERR_REQUEST, "the request is not a persistent one"));
-        };
-        let active = start(mpi).map_err(|error| error.on(state.on))?;
+        let on = state.on;
+        let wrong = |text: &str| -> Result { Err(Error::new(MPI_ERR_REQUEST, text).on(on)) };
+        if !matches!(state.active, Active::Inactive) {
+            return wrong("the request is active. Complete it first");
+        }
+        let Some(start) = &state.persistent else { return wrong("the request is not a persistent one") };
+        let active = start(mpi).map_err(|error| error.on(on))?;
         state.active = active;
     }
     Ok(())

@@ -419,13 +419,15 @@ pub unsafe fn with_channel_or_inactive<R>(
     call: impl FnOnce(&Channel) -> Result<R>,
 ) -> Result<Option<R>> {
     // SAFETY: the caller's promise; the state is only read.
-    match unsafe { &state(handle)?.active } {
+    let state = unsafe { state(handle)? };
+    let outcome = match &state.active {
         Active::Inactive | Active::Done(_) | Active::Received(_) => Ok(None),
         Active::Other(operation) if operation.channel().is_some() => {
             operation.channel().map(call).transpose()
         }
         _ => Err(Error::new(MPI_ERR_REQUEST, "the request is not one of a partitioned operation")),
-    }
+    };
+    outcome.map_err(|error| error.on(state.on))
 }
 
 /// As [`with_channel_or_inactive`], for a request that must be active.
@@ -434,6 +436,10 @@ pub unsafe fn with_channel_or_inactive<R>(
 /// As [`with_channel_or_inactive`].
 pub unsafe fn with_channel<R>(handle: MPI_Request, call: impl FnOnce(&Channel) -> Result<R>) -> Result<R> {
     // SAFETY: the program keeps the conditions that the standard has for this call.
-    unsafe { with_channel_or_inactive(handle, call)? }
-        .ok_or_else(|| Error::new(MPI_ERR_REQUEST, "the request is inactive. Start it first"))
+    if let Some(found) = unsafe { with_channel_or_inactive(handle, call)? } {
+        return Ok(found);
+    }
+    // SAFETY: as above; the state is only read.
+    let on = unsafe { state(handle)? }.on;
+    Err(Error::new(MPI_ERR_REQUEST, "the request is inactive. Start it first").on(on))
 }
