@@ -96,6 +96,16 @@ pub(crate) fn detect(
             remedy: "add --mpi=pmi2 or --mpi=pmix to srun",
         });
     }
+    // ALPS gives no size: there a number above 0 shows that there are others.
+    let is_alone = |rank: &str| lookup("PMI_SIZE").map_or(rank == "0", |size| size == "1");
+    for (variable, how) in [
+        ("PALS_RANKID", "by PALS without PMI-1 and PMIx (PALS_RANKID is set)"),
+        ("ALPS_APP_PE", "by ALPS without PMI-1 and PMIx (ALPS_APP_PE is set)"),
+    ] {
+        if lookup(variable).is_some_and(|rank| !is_alone(&rank)) {
+            return Err(BootError::Launcher { how, remedy: "ask it for PMIx, or use pelago run --hosts" });
+        }
+    }
     Ok(Found::Alone)
 }
 
@@ -106,6 +116,20 @@ mod tests {
     fn under(variables: &[(&str, &str)]) -> Result<Found, BootError> {
         let value = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| *value);
         detect(|name| value(name).map(str::to_owned), |descriptor| descriptor == 7)
+    }
+
+    #[test]
+    fn cray_launchers_without_a_protocol_are_refused() {
+        let pals = [("PALS_RANKID", "1"), ("PMI_RANK", "1"), ("PMI_SIZE", "4")];
+        for variables in [&pals[..], &[("PALS_RANKID", "0"), ("PMI_SIZE", "4")], &[("ALPS_APP_PE", "1")]] {
+            let text = under(variables).unwrap_err().to_string();
+            assert!(text.contains("pelago run --hosts"), "{text}");
+        }
+        for alone in [&[("PALS_RANKID", "0"), ("PMI_SIZE", "1")][..], &[("ALPS_APP_PE", "0")]] {
+            assert_eq!(under(alone).unwrap(), Found::Alone);
+        }
+        let served = [("PALS_RANKID", "1"), ("PMI_FD", "7"), ("PMI_RANK", "1"), ("PMI_SIZE", "4")];
+        assert_eq!(under(&served).unwrap(), Found::Pmi { descriptor: 7, rank: 1, size: 4 });
     }
 
     #[test]

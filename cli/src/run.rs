@@ -139,6 +139,8 @@ impl Run {
             (Err(error), _) => tell(&format!("pelago run: {error:#}\n")),
             (Ok(()), _) => {}
         }
+        // No destructor runs at the end by a signal.
+        drop(recording);
         // If a PE has failed before, its status says more.
         if report.failures.first().is_some_and(|failure| failure.cause == Cause::Interrupted(SIGINT)) {
             end_by_signal(SIGINT);

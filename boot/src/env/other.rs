@@ -109,6 +109,8 @@ static OTHERS: &[OtherVariable] = &[
         "this process belongs to a job of a launcher with PMIx (mpirun, srun --mpi=pmix)",
     ),
     row(Launcher, "PMIX_RANK", A_NUMBER, "number of this process, with PMIX_NAMESPACE"),
+    row(Launcher, "PALS_RANKID", A_NUMBER, "without PMI_FD and PMIX_NAMESPACE one of several is refused"),
+    row(Launcher, "ALPS_APP_PE", A_NUMBER, "without PMI_FD and PMIX_NAMESPACE one of several is refused"),
     row(Launcher, "OMPI_APP_CTX_NUM", A_NUMBER, "as PMI_APPNUM, under Open MPI's mpirun"),
     row(Launcher, "OMPI_COMM_WORLD_SIZE", A_NUMBER, "maxprocs of MPI_INFO_ENV, under Open MPI's mpirun"),
     row(
@@ -143,7 +145,12 @@ static OTHERS: &[OtherVariable] = &[
         "folders with colons between",
         "where `pelago run` looks for programs without a slash",
     ),
-    row(System, "TMPDIR", A_FOLDER, "where `pelago run --stats` keeps the files of PEs; else /tmp"),
+    row(
+        System,
+        "TMPDIR",
+        A_FOLDER,
+        "where `pelago run --stats` keeps the files of PEs of one machine; else /tmp",
+    ),
     row(System, "XDG_CACHE_HOME", A_FOLDER, "see PELAGO_COLL_ONLINE_FOLDER"),
     row(System, "HOME", A_FOLDER, "see PELAGO_COLL_ONLINE_FOLDER"),
     row(System, "LD_PRELOAD", "paths", "whether the OpenSHMEM library was loaded at the program's start"),

@@ -17,7 +17,6 @@ const NAMES_MAX: u32 = 1000;
 /// # Errors
 /// If it cannot be created, or is not such a directory.
 pub(crate) fn folder(given: Option<&str>, is_wanted: bool) -> io::Result<Option<PathBuf>> {
-    let user = rustix::process::geteuid().as_raw();
     let path = given.map_or_else(default_folder, PathBuf::from);
     if is_wanted
         && let Err(error) = DirBuilder::new().mode(0o700).recursive(given.is_some()).create(&path)
@@ -25,10 +24,16 @@ pub(crate) fn folder(given: Option<&str>, is_wanted: bool) -> io::Result<Option<
     {
         return Err(error);
     }
-    let found = match fs::symlink_metadata(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        found => found.map_err(|error| about(&path, &error))?,
-    };
+    match check(&path, is_wanted) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        checked => checked.map(|()| Some(path)),
+    }
+}
+
+/// Refuses what is not a directory that this user alone can enter.
+fn check(path: &Path, is_wanted: bool) -> io::Result<()> {
+    let user = rustix::process::geteuid().as_raw();
+    let found = fs::symlink_metadata(path).map_err(|error| about(path, &error))?;
     let is_allowed = found.uid() == user || user == 0 && !is_wanted;
     if !found.is_dir() || !is_allowed || found.mode() & 0o077 != 0 {
         let text = format!(
@@ -38,7 +43,7 @@ pub(crate) fn folder(given: Option<&str>, is_wanted: bool) -> io::Result<Option<
         );
         return Err(io::Error::other(text));
     }
-    Ok(Some(path))
+    Ok(())
 }
 
 /// An error with the path that it is about.
@@ -82,6 +87,9 @@ impl Files {
             }
             match UnixListener::bind(&socket) {
                 Ok(listener) => {
+                    // Since the first check another launcher may have removed the empty folder, and another
+                    // user have made one of this name. A folder with the socket in it stays.
+                    check(folder, true).inspect_err(|_| drop(fs::remove_file(&socket)))?;
                     listener.set_nonblocking(true)?;
                     return Ok(Self { record, listener });
                 }
@@ -102,8 +110,9 @@ impl Files {
     /// If it cannot be written.
     pub(crate) fn write(&self, text: &str) -> io::Result<()> {
         let partial = self.record.with_extension("partial");
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        let mut file = options.open(&partial)?;
         file.write_all(text.as_bytes())?;
         fs::rename(&partial, &self.record)
     }
@@ -125,6 +134,27 @@ impl Drop for Files {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_folder_that_has_changed_since_the_check_gets_no_record() {
+        let path = std::env::temp_dir().join(format!("pelago-jobs-of-all-{}", std::process::id()));
+        let open_to = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        DirBuilder::new().mode(0o700).create(&path).unwrap();
+        open_to(0o777);
+        let text = Files::create(&path).unwrap_err().to_string();
+        let left = fs::read_dir(&path).unwrap().count();
+        open_to(0o700);
+        let files = Files::create(&path).unwrap();
+        let victim = path.join("victim");
+        fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, files.record.with_extension("partial")).unwrap();
+        let written = files.write("a record");
+        let kept = fs::read_to_string(&victim).unwrap();
+        fs::remove_dir_all(&path).unwrap();
+        assert!(text.contains("only this user can open"), "{text}");
+        assert!(left == 0 && written.is_err() && kept == "precious", "{left} {written:?} {kept}");
+    }
 
     #[test]
     fn root_reads_the_folder_of_another_user_and_does_not_use_it() {

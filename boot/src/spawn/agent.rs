@@ -314,7 +314,7 @@ impl Agent {
 
     fn starter(&self, start: &Start) -> Result<Starter, String> {
         let here = start.program_of.len();
-        make_room(descriptors(here, true)).map_err(|error| match error {
+        make_room(descriptors(here, true) + start.readers.len() as u64).map_err(|error| match error {
             NoRoom::Limit(limit) => {
                 format!("{here} processes need more than the {limit} open files allowed (ulimit -Hn)")
             }

@@ -32,10 +32,13 @@ const END_LIMIT: Duration = Duration::from_secs(2);
 /// How long the launcher waits for the exit status of the remote shell after its stream has ended.
 pub(super) const STATUS_LIMIT: Duration = Duration::from_secs(1);
 /// Variables of Slurm that would change the job step of an agent, its streams or its share of the GPUs.
-const SHAPING: [&str; 14] = [
+const SHAPING: [&str; 16] = [
     "SLURM_NTASKS_PER_NODE",
     "SLURM_CPUS_PER_TASK",
     "SRUN_CPUS_PER_TASK",
+    // It has the processors and GPUs of a task as well. Each asks for a part of the node.
+    "SLURM_TRES_PER_TASK",
+    "SLURM_THREADS_PER_CORE",
     "SLURM_EXACT",
     "SLURM_EXCLUSIVE",
     "SLURM_DISTRIBUTION",

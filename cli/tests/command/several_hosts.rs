@@ -308,7 +308,14 @@ fn nothing_is_left_when_the_launcher_is_killed() {
 fn the_steps_of_agents_do_not_follow_the_users_wishes() {
     let folder = folder("steps");
     let srun = folder.join("srun");
-    let wishes = ["SLURM_LABELIO", "SLURM_STDOUTMODE", "SLURM_STDINMODE", "SLURM_GPUS_PER_TASK"];
+    let wishes = [
+        "SLURM_LABELIO",
+        "SLURM_STDOUTMODE",
+        "SLURM_STDINMODE",
+        "SLURM_GPUS_PER_TASK",
+        "SLURM_TRES_PER_TASK",
+        "SLURM_THREADS_PER_CORE",
+    ];
     let all = wishes.map(|name| format!("${name}")).concat();
     let script = format!(
         "#!/bin/sh\nwhile [ $1 != -w ]; do shift; done\nshift 2\n\
