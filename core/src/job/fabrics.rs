@@ -78,10 +78,22 @@ pub fn open(job: &Job, digest: &Digest, secret: Secret, settings: &Settings) -> 
         FabricKind::Auto | FabricKind::Shm => {
             let fast = fast_choice(settings)
                 .map(|ofi| by_name(Ofi::NAME, &Opening { ofi, ..opening.clone() }))
-                .filter(|fabric| fabric.endpoints.is_ok());
+                .filter(|fabric| fabric.offer.is_open() || tell_unused(job, &fabric.offer.obstacle));
             fast.into_iter().chain([by_name(Tcp::NAME, &opening)]).collect()
         }
     }
+}
+
+/// Tells the user, once for a job, that the fast network of this machine is not used. Returns `false`.
+fn tell_unused(job: &Job, obstacle: &str) -> bool {
+    if job.rank() == 0 {
+        eprintln!(
+            "PE 0: this machine has a fast network, but libfabric cannot use it, so the job uses TCP: \
+             {obstacle}. See `pelago info --fabrics`. PELAGO_FABRIC=tcp selects TCP without this message"
+        );
+    }
+    log::info!(target: "fabric", "libfabric is not used: {obstacle}");
+    false
 }
 
 /// The libfabric provider that the settings select.

@@ -5,7 +5,7 @@ use super::cipher::Exchange;
 use super::connect::{receive_exactly, send_whole};
 use super::domain::{Domain, Fault, Tag};
 use super::handshake::{self, HELLO_BYTES, PROOF_BYTES, Side, Terms};
-use super::peer::Link;
+use super::peer::{Attempt, Link};
 use super::socket::{self, Interest};
 use crate::sync::Ordering;
 use std::io;
@@ -20,6 +20,8 @@ pub(super) const PROOF_TIME_MAX: Duration = Duration::from_secs(30);
 /// The most incoming connections at a time, so that strangers cannot use up the descriptors. The oldest one
 /// is closed first.
 const INCOMING_MAX: usize = 256;
+/// The time that each of them has in any case, as members may come in crowds. The rest wait at the listener.
+const KEPT: Duration = Duration::from_millis(100);
 
 /// A connection that was accepted and is not proved.
 pub(super) struct Incoming {
@@ -30,6 +32,7 @@ pub(super) struct Incoming {
     challenged: Option<Terms>,
     /// The exchange of keys, once the proof is there.
     exchange: Option<Exchange>,
+    since: Instant,
     pub(super) deadline: Instant,
 }
 
@@ -38,7 +41,8 @@ impl Domain {
     /// until incoming connections that are not proved yet are proved or closed. If there is no such
     /// connection either, the job cannot go on.
     pub(super) fn accept(&self, listener: usize) {
-        loop {
+        let is_full = |all: &[Incoming]| all.len() == INCOMING_MAX && all[0].since.elapsed() < KEPT;
+        while !is_full(&self.incoming.lock()) {
             let socket = match socket::accept(&self.listeners[listener]) {
                 Ok(Some(socket)) => socket,
                 Err(error) if socket::lacks_descriptors(&error) => {
@@ -61,9 +65,10 @@ impl Domain {
             if incoming.len() == INCOMING_MAX {
                 incoming.remove(0);
             }
-            let deadline = Instant::now() + HELLO_TIME;
+            let since = Instant::now();
+            let deadline = since + HELLO_TIME;
             let (received, challenged, exchange) = (Vec::new(), None, None);
-            incoming.push(Incoming { socket, received, challenged, exchange, deadline });
+            incoming.push(Incoming { socket, received, challenged, exchange, since, deadline });
             self.n_incoming.store(incoming.len(), Ordering::Relaxed);
         }
     }
@@ -147,7 +152,11 @@ impl Domain {
         }
         match &*link {
             Link::Up(_) | Link::Closed { .. } => return Ok(()),
-            Link::Connecting(_) | Link::Waiting(..) if self.process < peer.process => return Ok(()),
+            Link::Connecting(Attempt { history, .. }) | Link::Waiting(_, history)
+                if self.process < peer.process && history.has_proved =>
+            {
+                return Ok(());
+            }
             Link::Connecting(_) | Link::Waiting(..) | Link::Idle => {}
         }
         let tag = Tag::Peer(peer.process).code();

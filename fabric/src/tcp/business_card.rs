@@ -7,7 +7,7 @@
 use super::congestion::Congestion;
 use super::socket;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
 /// The addresses of a process, by preference.
@@ -126,8 +126,27 @@ pub(super) fn listen(
     }
 }
 
-/// The address of a job of one machine.
-pub(super) const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// The addresses of a job of one machine, the preferred one first.
+pub(super) const LOOPBACKS: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+/// Listens at the first near address that the system has, and without one at all others.
+pub(super) fn listen_near(
+    near: &[IpAddr],
+    others: &[IpAddr],
+    congestion: &Congestion,
+) -> io::Result<(Vec<OwnedFd>, BusinessCard)> {
+    let mut refused = None;
+    for &address in near {
+        match listen(&[address], congestion) {
+            Ok(found) => return Ok(found),
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    match (listen(others, congestion), refused) {
+        (Err(_), Some(first)) => Err(first),
+        (found, _) => found,
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -162,10 +181,20 @@ mod tests {
     fn the_loopback_interface_is_listened_at_only_if_it_is_asked_for() {
         assert!(interfaces(None).unwrap().iter().all(|interface| !interface.address.is_loopback()));
         let by_address = interfaces(Some("127.0.0.1")).unwrap();
-        assert_eq!(by_address, [Interface { address: LOOPBACK, prefix: 8 }]);
+        assert_eq!(by_address, [Interface { address: LOOPBACKS[0], prefix: 8 }]);
         assert_eq!(interfaces(Some("no such interface")).unwrap(), []);
-        let (sockets, card) = listen(&[LOOPBACK], &Congestion::default()).unwrap();
-        assert!(sockets.len() == 1 && card.0[0].ip() == LOOPBACK && card.0[0].port() != 0);
+        let (sockets, card) = listen(&LOOPBACKS[..1], &Congestion::default()).unwrap();
+        assert!(sockets.len() == 1 && card.0[0].ip() == LOOPBACKS[0] && card.0[0].port() != 0);
         assert!(listen(&[], &Congestion::default()).is_err());
+    }
+
+    #[test]
+    fn without_a_near_address_others_are_listened_at() {
+        // An address for documents, which no machine has.
+        let (missing, congestion) = ("192.0.2.1".parse().unwrap(), Congestion::default());
+        let (_, card) = listen_near(&[missing], &LOOPBACKS[..1], &congestion).unwrap();
+        assert_eq!(card.0[0].ip(), LOOPBACKS[0]);
+        let error = listen_near(&[missing], &[], &congestion).unwrap_err();
+        assert!(!error.to_string().contains("no interface"), "{error}");
     }
 }

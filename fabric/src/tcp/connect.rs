@@ -52,7 +52,7 @@ impl Domain {
             Ok(addresses) => (addresses, String::new()),
             Err(reason) => (Vec::new(), reason),
         };
-        History { since: Instant::now(), count: 0, addresses, reason, reset, refusals: 0 }
+        History { since: Instant::now(), count: 0, addresses, reason, reset, refusals: 0, has_proved: false }
     }
 
     fn next_attempt(&self, peer: &Peer, mut history: History) -> Link {
@@ -164,6 +164,7 @@ impl Domain {
                 return Ok(Outcome::Unusable(reason));
             }
             attempt.stage = Stage::Proved(terms, exchange);
+            attempt.history.has_proved = true;
             // The peer may use the connection from now on, so no other attempt is made.
             attempt.deadline = Instant::now() + PROOF_TIME_MAX;
         }
@@ -203,6 +204,12 @@ impl Domain {
             return;
         }
         for peer in self.known_peers() {
+            let is_over = matches!(&*peer.link(), Link::Connecting(attempt) if now > attempt.deadline);
+            if is_over {
+                // The poller tells of some descriptors at a time. The answer may have come, and a peer that
+                // has sent its welcome uses the connection.
+                self.advance(peer);
+            }
             let mut link = peer.link();
             match &*link {
                 Link::Connecting(attempt) if now > attempt.deadline => {

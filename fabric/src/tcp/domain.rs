@@ -243,19 +243,19 @@ impl Domain {
             let remedy = "Build it with the feature `encrypt`, or set PELAGO_TCP_ENCRYPT=off";
             return Err(failed("opening TCP with PELAGO_TCP_ENCRYPT=on", remedy)(cannot));
         }
+        let is_near = choice.is_local && choice.interface.is_none();
         let interfaces = business_card::interfaces(choice.interface.as_deref())
+            .or_else(|error| if is_near { Ok(Vec::new()) } else { Err(error) })
             .map_err(failed("asking for the network's interfaces", "Is the network of this host up?"))?;
-        let mut addresses: Vec<_> = interfaces.iter().map(Interface::address).collect();
-        if choice.is_local && choice.interface.is_none() {
-            addresses = vec![business_card::LOOPBACK];
-        }
+        let addresses: Vec<_> = interfaces.iter().map(Interface::address).collect();
+        let near = if is_near { &business_card::LOOPBACKS[..] } else { &[] };
         let congestion = Congestion::of(choice.congestion.as_deref());
-        let control = congestion.describe();
-        log::debug!(target: "fabric", "tcp listens at {addresses:?}, congestion control: {control}");
         let processes = n_pes.div_ceil(each);
         descriptors::make_room(processes);
-        let (listeners, card) = business_card::listen(&addresses, &congestion)
+        let (listeners, card) = business_card::listen_near(near, &addresses, &congestion)
             .map_err(failed("listening for the job's other processes", remedy_of_listening(&congestion)))?;
+        let control = congestion.describe();
+        log::debug!(target: "fabric", "tcp listens at {:?}, congestion control: {control}", card.0);
         let poller = Poller::open().map_err(failed("opening a poller", DESCRIPTORS))?;
         for (listener, i) in listeners.iter().zip(0..) {
             let added = poller.add(listener.as_raw_fd(), Tag::Listener(i).code(), Interest::Input);

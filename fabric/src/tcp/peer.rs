@@ -10,8 +10,8 @@
 //!   +---------------------------------------+     an incoming connection is proved
 //! ```
 //! Both processes may connect to each other at once. The process with the lower number then refuses the
-//! incoming connection, and the one with the higher number accepts it in place of its own. One connection is
-//! left.
+//! incoming connection, if it has sent its own proof, so that the other one may use that connection; the one
+//! with the higher number accepts it in place of its own. One connection is left.
 
 use super::cipher::Exchange;
 use super::handshake::{CHALLENGE_BYTES, Call, Nonce, Terms, WELCOME_BYTES};
@@ -73,6 +73,8 @@ pub(super) struct History {
     pub(super) reset: Option<String>,
     /// How many attempts in a row the system has refused: nobody listens at these addresses.
     pub(super) refusals: usize,
+    /// Whether the proof was sent in an attempt: the peer may use that connection.
+    pub(super) has_proved: bool,
 }
 
 impl History {

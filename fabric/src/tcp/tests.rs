@@ -59,12 +59,17 @@ impl Job {
     }
 
     /// A job of these endpoints, which connect by these business cards.
-    fn of(mut endpoints: Vec<Tcp>, cards: &[Vec<u8>], secret: Secret) -> Job {
+    fn of(endpoints: Vec<Tcp>, cards: &[Vec<u8>], secret: Secret) -> Job {
+        Job::with_cards(endpoints, secret, |_, pe| cards[pe].clone())
+    }
+
+    /// A job of these endpoints. The first of two PEs connects to the second by the business card of `card`.
+    fn with_cards(mut endpoints: Vec<Tcp>, secret: Secret, card: impl Fn(usize, usize) -> Vec<u8>) -> Job {
         let n = endpoints.len();
         let mut memory: Vec<Vec<u64>> = (0..n).map(|_| vec![GUARD; 3 * REGION_BYTES / 8]).collect();
-        for (endpoint, memory) in endpoints.iter_mut().zip(&mut memory) {
+        for (me, (endpoint, memory)) in endpoints.iter_mut().zip(&mut memory).enumerate() {
             let start = NonNull::new(memory[REGION_BYTES / 8..].as_mut_ptr().cast()).unwrap();
-            endpoint.connect(&mut |pe| Ok(cards[pe].clone())).unwrap();
+            endpoint.connect(&mut |pe| Ok(card(me, pe))).unwrap();
             endpoint.register(KEY, start, REGION_BYTES).unwrap();
         }
         Job { endpoints, memory, secret }

@@ -51,3 +51,37 @@ fn a_proof_that_comes_late_is_refused() {
     assert_eq!(domain.peer(1).connections.load(Ordering::Relaxed), 0);
     job.put(1, 0, 7);
 }
+
+/// More members than connections that are kept at a time, all with their hello.
+#[test]
+fn a_crowd_of_members_is_answered() {
+    let job = Job::open(2);
+    let call = Call { from: 1, to: 0 };
+    let member = |_| {
+        let mut stream = TcpStream::connect(job.address(0)).unwrap();
+        let nonce = handshake::nonce().unwrap();
+        stream.write_all(&handshake::hello((call, false, Earlier::default(), nonce))).unwrap();
+        stream
+    };
+    let mut crowd: Vec<_> = (0..300).map(member).collect();
+    for (i, stream) in crowd.iter_mut().enumerate() {
+        assert!(job.answer::<CHALLENGE_BYTES>(stream).is_some(), "member {i} got no challenge");
+    }
+}
+
+/// The process with the lower number cannot reach the other one, which reaches it.
+#[test]
+fn the_only_way_is_taken_by_the_lower_process_as_well() {
+    let secret = Secret::draw().unwrap();
+    let choice = TcpChoice { is_local: true, insists_on_goodbye: true, ..TcpChoice::default() };
+    let open = |process| Tcp::open(process, 1, 2, &choice, secret).unwrap();
+    let endpoints: Vec<Tcp> = (0..2).flat_map(open).collect();
+    let cards: Vec<_> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
+    let job = Job::with_cards(endpoints, secret, |me, pe| match (me, pe) {
+        (0, 1) => b"127.0.0.1:1".to_vec(),
+        _ => cards[pe].clone(),
+    });
+    job.start_put(0, 1, 7);
+    job.start_put(1, 0, 8);
+    job.until("both puts", || job.endpoints.iter().all(|endpoint| endpoint.completions().puts == 1));
+}
