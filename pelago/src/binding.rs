@@ -288,6 +288,7 @@ impl<T: AtomicElement> View<'_, T> {
 impl Team<'_> {
     /// Whether blocking operations between members that map each other do nothing but themselves: no checks,
     /// no counting, no schedules.
+    #[doc(hidden)]
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.core.is_fast
@@ -298,6 +299,7 @@ impl Team<'_> {
     /// # Safety
     /// The team is plain, `root` one of its ranks; both words are aligned, in this PE's parts of arrays of
     /// the world, and no array is in an exclusive phase.
+    #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn broadcast_word(&self, root: usize, target: *mut u64, source: *const u64) {
         let direct = Direct { world: self.world.core(), team: &self.core, operation: "broadcast" };

@@ -93,7 +93,7 @@ pub mod message {
 pub mod testing;
 
 pub use array::amo::{AtomicElement, AtomicInteger};
-pub use array::local::Local;
+pub use array::local::{Local, LocalIter};
 pub use array::nb::{Fetch, Region, Scope, Transfer, Update};
 pub use array::p2p::{Comparison, Values, Watch};
 pub use array::rma::On;
@@ -121,9 +121,11 @@ pub use pelago_core::base::error::{Error, ErrorKind, Result};
 pub use pelago_core::base::signal_op::SignalOp;
 pub use pelago_core::coll::reduction::{Combiner, IntoCombiner, ReduceOp, Reducible};
 pub use pelago_derive::Element;
-pub use pelago_fabric::{AtomicKind, AtomicOp, Pe, sync};
-pub use run::run;
-pub use spmd::{Spmd, SpmdError, spmd};
+#[doc(hidden)]
+pub use pelago_fabric::sync;
+pub use pelago_fabric::{AtomicKind, AtomicOp, Pe};
+pub use run::{run, try_run};
+pub use spmd::{Spmd, SpmdError, spmd, try_spmd};
 pub use team::Collective;
 pub use team::Team;
 pub use team::request::{NonBlocking, Persistent, PersistentCalls, Request};
@@ -139,5 +141,6 @@ struct Readme;
 
 /// The items that most programs need.
 pub mod prelude {
-    pub use crate::{Collective, Element, Pe, ReduceOp, Symmetric, Team, World, spmd};
+    pub use crate::{AtomicOp, Comparison, SignalOp, spmd, try_spmd};
+    pub use crate::{Collective, Element, Pe, ReduceOp, Symmetric, Team, World};
 }

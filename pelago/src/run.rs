@@ -56,6 +56,17 @@ pub fn run<R: Send>(body: impl Fn(&World) -> R + Sync) -> Result<Vec<R>> {
     run_with(&[], body)
 }
 
+/// As [`run`], for a body that can fail: returns the first error of a PE of this process.
+///
+/// # Errors
+/// As [`run`], and if the body returns an error.
+///
+/// # Panics
+/// As [`run`].
+pub fn try_run<R: Send>(body: impl Fn(&World) -> Result<R> + Sync) -> Result<Vec<R>> {
+    run(body)?.into_iter().collect()
+}
+
 /// As [`run`], with settings that hold in place of the environment's.
 ///
 /// # Errors

@@ -6,7 +6,7 @@
 
 use crate::am::{Aggregator, Am, Datum, Handlers, Message, Prepared, Reply};
 use crate::array::amo::AtomicElement;
-use crate::array::local::Local;
+use crate::array::local::{Local, LocalIter};
 use crate::array::nb::{Fetch, Region, Scope, Transfer, Update};
 use crate::array::p2p::Watch;
 use crate::array::rma::On;
@@ -41,6 +41,7 @@ macro_rules! handles {
 handles! {
     [T: Element] View<'_, T>, "View", view, len: view.len();
     [T: Element] On<'_, T>, "On", on, pe: on.pe, len: on.view.len();
+    [T: Element] LocalIter<'_, T>, "LocalIter", iter, len: iter.len();
     [T: Element] Watch<'_, T>, "Watch", _watch;
     [T: Element] Strict<'_, T>, "Strict", _strict;
     [T: Element] Span<'_, T>, "Span", span, len: span.len();

@@ -25,8 +25,9 @@ use std::thread;
 use std::time::Duration;
 use thiserror::Error;
 
-/// The first failure of a PE of [`spmd`].
+/// The first failure of a PE of [`spmd`] or [`try_spmd`].
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum SpmdError {
     /// The job could not start.
     #[error(transparent)]
@@ -47,10 +48,19 @@ pub enum SpmdError {
         /// The panic's message.
         message: String,
     },
+    /// The body of [`try_spmd`] returned an error; of several the one of the lowest PE.
+    #[error("{source}")]
+    Returned {
+        /// The PE that returned it.
+        pe: Pe,
+        /// The error.
+        source: crate::Error,
+    },
 }
 
 /// Runs `body` once on each of `n_pes` PEs, each a thread, and returns their results, by PE. Settings come
-/// from the environment; [`Spmd`] overrides them.
+/// from the environment; [`Spmd`] overrides them. A body that returns a [`Result`] is for [`try_spmd`]: here
+/// its errors are results like others.
 ///
 /// ```
 /// let ranks = pelago::spmd(4, |world| world.my_pe())?;
@@ -60,12 +70,38 @@ pub enum SpmdError {
 ///
 /// # Errors
 /// If the job cannot start or a PE panics.
+///
+/// # Panics
+/// If the number of PEs is 0.
+#[track_caller]
 pub fn spmd<R: Send>(n_pes: usize, body: impl Fn(&World) -> R + Sync) -> Result<Vec<R>, SpmdError> {
     Spmd::new(n_pes).run(body)
 }
 
+/// As [`spmd`], for a body that can fail: an error that it returns on a PE is the error of the job.
+///
+/// ```
+/// let sums = pelago::try_spmd(3, |world| world.sum(world.my_pe()))?;
+/// assert_eq!(sums, [3, 3, 3]);
+/// # Ok::<(), pelago::SpmdError>(())
+/// ```
+///
+/// # Errors
+/// As [`spmd`], and if the body returns an error. The other PEs end as they would without it.
+///
+/// # Panics
+/// If the number of PEs is 0.
+#[track_caller]
+pub fn try_spmd<R: Send>(
+    n_pes: usize,
+    body: impl Fn(&World) -> Result<R> + Sync,
+) -> Result<Vec<R>, SpmdError> {
+    Spmd::new(n_pes).try_run(body)
+}
+
 /// A job of threads, with settings of its own.
 #[derive(Clone, Debug)]
+#[must_use = "the job is started by `run`"]
 pub struct Spmd {
     n_pes: usize,
     heap_bytes: Option<usize>,
@@ -145,6 +181,7 @@ impl Spmd {
     ///
     /// # Panics
     /// If the number of PEs is 0, or nodes are given for another number of them.
+    #[track_caller]
     pub fn run<R: Send>(&self, body: impl Fn(&World) -> R + Sync) -> Result<Vec<R>, SpmdError> {
         assert!(self.n_pes > 0, "a job has at least one PE");
         let before = stall::before_job();
@@ -190,6 +227,19 @@ impl Spmd {
             Some((pe, message)) => Err(SpmdError::Panicked { pe, message }),
             None => Ok(outcomes.into_iter().map(|r| r.expect("who did not fail has a result")).collect()),
         }
+    }
+
+    /// Runs `body` once on each PE; see [`try_spmd`].
+    ///
+    /// # Errors
+    /// As [`run`](Spmd::run), and if the body returns an error.
+    ///
+    /// # Panics
+    /// As [`run`](Spmd::run).
+    #[track_caller]
+    pub fn try_run<R: Send>(&self, body: impl Fn(&World) -> Result<R> + Sync) -> Result<Vec<R>, SpmdError> {
+        let results = self.run(body)?.into_iter().enumerate();
+        results.map(|(pe, result)| result.map_err(|source| SpmdError::Returned { pe, source })).collect()
     }
 
     /// The simulated network, if there is to be one.
@@ -292,5 +342,18 @@ fn record(pe: Pe, segment: &Segment, payload: &(dyn Any + Send)) {
     for block in segment.blocks() {
         block.doorbell.ring(Cause::Meeting);
         block.doorbell.ring(Cause::Data);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_that_the_body_returns_is_that_of_the_job() {
+        let outcome = try_spmd(2, |world| world.alloc_zeroed::<u64>(1)?.put(0, 5, &[1]));
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, SpmdError::Returned { pe: 0, .. }), "{error}");
+        assert!(error.to_string().contains("PE 0: put"), "{error}");
     }
 }

@@ -51,6 +51,7 @@ use pelago_fabric::sync::Ordering;
 /// # world.barrier();
 /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
 /// ```
+#[must_use = "a world that is dropped leaves the job"]
 pub struct World {
     core: Core,
 }

@@ -89,6 +89,19 @@ place!(active_messages, "", |world| {
 } team.serve(Handlers::new(), |_| ()));
 
 #[test]
+fn an_element_that_does_not_exist() {
+    let report = try_processes!(2, [LIMIT], |world: &World| {
+        let words = world.alloc_zeroed::<u64>(2).unwrap();
+        world.barrier();
+        match world.my_pe() {
+            0 => stay_away(),
+            _ => drop(words.local().get(2)),
+        }
+    });
+    assert_place(&report, "at index 2");
+}
+
+#[test]
 fn procedure() {
     for route in ["auto", "net"] {
         let report = try_processes!(2, [LIMIT, ("PELAGO_ROUTE", route)], |world: &World| {

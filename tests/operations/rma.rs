@@ -25,6 +25,19 @@ everywhere! {
     alone(1): everyone_reaches_everyone;
 }
 
+#[test]
+fn numbers_that_wrap_are_elements() {
+    use std::num::Wrapping;
+    pelago::try_spmd(2, |world| {
+        let words = world.alloc_zeroed::<Wrapping<u8>>(1)?;
+        words.put(1 - world.my_pe(), 0, &[Wrapping(world.my_pe() as u8) - Wrapping(1)])?;
+        world.barrier();
+        assert_eq!(words.local().get(0).0, [0, 255][world.my_pe()]);
+        Ok(())
+    })
+    .unwrap();
+}
+
 /// Every PE puts a word to every PE, reads them back by gets, and finds what the others have put.
 fn everyone_reaches_everyone(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());

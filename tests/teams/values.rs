@@ -75,6 +75,7 @@ fn calls_that_differ(world: &World) {
 
 fn operations_of_the_world(world: &World) {
     let (me, n) = (world.my_pe(), world.n_pes());
+    assert_eq!((world.sum(me).unwrap(), world.min(me).unwrap(), world.max(me).unwrap()), (3, 0, n - 1));
     let (all, mine) = (world.alloc_zeroed::<u64>(n).unwrap(), world.alloc_zeroed::<u64>(1).unwrap());
     for round in 0..3 {
         mine.local().set(0, 10 * round + me as u64);

@@ -1,6 +1,7 @@
 //! The types of values that symmetric memory may hold.
 
 use num_complex::Complex;
+use std::num::Wrapping;
 
 /// A type whose values may be stored in symmetric memory, where any PE reads and writes them at any time.
 ///
@@ -34,6 +35,8 @@ unsafe impl Element for Complex<f32> {}
 unsafe impl Element for Complex<f64> {}
 // SAFETY: elements one after another, without anything between.
 unsafe impl<T: Element, const N: usize> Element for [T; N] {}
+// SAFETY: one element, declared `repr(transparent)`: no padding.
+unsafe impl<T: Element> Element for Wrapping<T> {}
 
 /// The bytes of elements, as they are transferred.
 pub fn bytes_of<T: Element>(elements: &[T]) -> &[u8] {

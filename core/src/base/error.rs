@@ -5,10 +5,12 @@ use crate::base::panic_message;
 use crate::base::{atomic_ops::AtomicOps, atomic_type::AtomicType};
 use pelago_boot::{BootError, SettingError};
 use pelago_fabric::{AtomicKind, AtomicOp, FabricError};
+use std::sync::Arc;
 use thiserror::Error as ThisError;
 
 /// An error of the runtime. It is one pointer wide, so that success costs nothing on the fast path.
-pub struct Error(Box<ErrorKind>);
+#[derive(Clone)]
+pub struct Error(Arc<ErrorKind>);
 
 /// Result of the runtime's calls.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -722,7 +724,7 @@ impl Error {
 
 impl<K: Into<ErrorKind>> From<K> for Error {
     fn from(kind: K) -> Error {
-        let kind = Box::new(kind.into());
+        let kind: Arc<ErrorKind> = Arc::new(kind.into());
         panic_message::keep_error(&kind);
         Error(kind)
     }
@@ -744,5 +746,19 @@ impl std::fmt::Debug for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clone_says_the_same_and_a_result_is_one_pointer_wide() {
+        let error = Error::from(ErrorKind::BadTag { me: 3, operation: "send" });
+        let copy = error.clone();
+        assert_eq!(copy.to_string(), error.to_string());
+        assert!(matches!(copy.kind(), ErrorKind::BadTag { me: 3, .. }));
+        assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
     }
 }

@@ -26,6 +26,7 @@ use std::marker::PhantomData;
 /// assert_eq!(seen.into_inner(), b"abc");
 /// # Ok(()) }).unwrap().into_iter().collect::<pelago::Result<()>>().unwrap();
 /// ```
+#[must_use = "the request is given up when this is dropped"]
 pub struct Prepared<'a> {
     am: &'a Am<'a>,
     to: Rank,

@@ -5,13 +5,14 @@ use crate::array::view::View;
 use pelago_core::base::element::Element;
 use pelago_core::memory::segment::Part;
 use std::iter::FusedIterator;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// This PE's part of a symmetric array, or a range of it.
 ///
-/// Elements are read by [`get`](Local::get) and [`iter`](Local::iter). The rows of a matrix are those of
-/// [`rows`](Local::rows). [`to_vec`](Local::to_vec) copies a [`range`](Local::range) or all. Each access to
-/// an element costs a comparison and a load or store.
+/// Elements are read by [`get`](Local::get), [`iter`](Local::iter) and `for`. The rows of a matrix are those
+/// of [`rows`](Local::rows). [`to_vec`](Local::to_vec) copies a [`range`](Local::range) or all. Each access
+/// to an element costs a comparison and a load or store.
 ///
 /// ```
 /// # pelago::spmd(2, |world| -> pelago::Result<()> {
@@ -85,12 +86,8 @@ impl<'a, T: Element> Local<'a, T> {
 
     /// The elements in order, each read when the iterator comes to it.
     #[inline]
-    pub fn iter(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = T> + ExactSizeIterator + FusedIterator + use<'a, T> {
-        let part = self.part;
-        // SAFETY: the indices are less than the length.
-        (0..self.len).map(move |index| unsafe { part.load(index) })
+    pub fn iter(&self) -> LocalIter<'a, T> {
+        LocalIter { part: self.part, rest: 0..self.len, array: PhantomData }
     }
 
     /// Sets all elements to `value`.
@@ -226,8 +223,80 @@ fn ends_before_start<T: Element>(local: &Local<'_, T>, range: &Range<usize>) -> 
     panic!("PE {me}: the range of elements {range:?} ends before its start");
 }
 
+/// The elements of a [`Local`] in order, each read when the iterator comes to it: see [`Local::iter`].
+#[derive(Clone)]
+pub struct LocalIter<'a, T: Element> {
+    part: Part<T>,
+    /// The indices that are still to come, all less than the length of the part.
+    rest: Range<usize>,
+    /// The borrow of the array, which is neither freed nor in an exclusive phase meanwhile.
+    array: PhantomData<&'a View<'a, T>>,
+}
+
+impl<T: Element> Iterator for LocalIter<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        // SAFETY: the rest has only indices that are less than the length.
+        self.rest.next().map(|index| unsafe { self.part.load(index) })
+    }
+
+    #[inline]
+    fn nth(&mut self, n: usize) -> Option<T> {
+        // SAFETY: the rest has only indices that are less than the length.
+        self.rest.nth(n).map(|index| unsafe { self.part.load(index) })
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.rest.size_hint()
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, T) -> B>(self, start: B, mut combine: F) -> B {
+        let part = self.part;
+        // SAFETY: the rest has only indices that are less than the length.
+        self.rest.fold(start, |folded, index| combine(folded, unsafe { part.load(index) }))
+    }
+}
+
+impl<T: Element> DoubleEndedIterator for LocalIter<'_, T> {
+    #[inline]
+    fn next_back(&mut self) -> Option<T> {
+        // SAFETY: the rest has only indices that are less than the length.
+        self.rest.next_back().map(|index| unsafe { self.part.load(index) })
+    }
+}
+
+impl<T: Element> ExactSizeIterator for LocalIter<'_, T> {}
+impl<T: Element> FusedIterator for LocalIter<'_, T> {}
+
+/// Iterates as [`Local::iter`] does.
+impl<'a, T: Element> IntoIterator for Local<'a, T> {
+    type Item = T;
+    type IntoIter = LocalIter<'a, T>;
+
+    #[inline]
+    fn into_iter(self) -> LocalIter<'a, T> {
+        self.iter()
+    }
+}
+
+/// Iterates as [`Local::iter`] does.
+impl<'a, T: Element> IntoIterator for &Local<'a, T> {
+    type Item = T;
+    type IntoIter = LocalIter<'a, T>;
+
+    #[inline]
+    fn into_iter(self) -> LocalIter<'a, T> {
+        self.iter()
+    }
+}
+
 #[cold]
 #[inline(never)]
+#[track_caller]
 fn out_of_range<T: Element>(local: &Local<'_, T>, index: usize, count: usize) -> ! {
     let (me, len, all) = (local.view.world().my_pe(), local.len, local.view.len());
     let place = match len == all {
@@ -235,4 +304,29 @@ fn out_of_range<T: Element>(local: &Local<'_, T>, index: usize, count: usize) ->
         false => format!("a range of {len} elements, from element {} of the local part on", local.first),
     };
     panic!("PE {me}: access of {count} elements at index {index} lies outside {place}");
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_loop_over_the_part_reads_each_element_once() {
+        let sums = crate::spmd(2, |world| {
+            let array = world.alloc_zeroed::<u32>(6).unwrap();
+            let local = array.local();
+            (0..6).for_each(|i| local.set(i, 10 * i as u32));
+            let mut sum = 0;
+            for element in local {
+                sum += element;
+            }
+            for element in &local.range(1..3) {
+                sum += element;
+            }
+            assert!(local.into_iter().rev().eq([50, 40, 30, 20, 10, 0]));
+            let mut rest = local.iter();
+            assert_eq!((rest.nth(2), rest.len(), rest.next_back()), (Some(20), 3, Some(50)));
+            assert_eq!(rest.clone().sum::<u32>(), 70);
+            sum
+        });
+        assert_eq!(sums.unwrap(), [180, 180]);
+    }
 }

@@ -349,6 +349,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
     }
 
     /// The values, after a check of their number.
+    #[track_caller]
     fn checked<'v>(&self, operation: &'static str, values: impl Into<Values<'v, T>>) -> Values<'v, T>
     where
         T: 'v,
@@ -360,6 +361,7 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
         values
     }
 
+    #[track_caller]
     fn check_count(&self, operation: &'static str, what: &str, count: usize) {
         let (me, len) = (self.local.view.world().my_pe(), self.range.len());
         assert!(

@@ -140,8 +140,9 @@ impl<'a, T: Element> View<'a, T> {
 
     /// The address where this PE maps the part on `pe`; `None` if there is no such PE, or if operations on it
     /// use the network (OpenSHMEM's `shmem_ptr`). The pointer is valid for the array's `len` elements until
-    /// the array is freed. Accesses through it must be atomic, or must otherwise tolerate concurrent accesses
-    /// by other PEs.
+    /// the array is freed, dropped or resized. It must not be used in an exclusive phase of the array, in
+    /// which the owner of a part has a slice of it. Accesses through it must be atomic, or must otherwise
+    /// tolerate concurrent accesses by other PEs.
     pub fn ptr(&self, pe: Pe) -> Option<*mut T> {
         if pe >= self.region.len() {
             return None;

@@ -133,6 +133,7 @@ pub fn when_all<'a>(events: impl IntoIterator<Item = &'a dyn Event>) -> All<'a> 
 }
 
 /// Several events as one: see [`when_all`].
+#[must_use = "the event is to be tested, waited for or awaited"]
 pub struct All<'a> {
     world: &'a World,
     probe: Probe,
@@ -141,6 +142,7 @@ pub struct All<'a> {
 
 /// That the sources of puts are free: their local completion, as an event apart from their completion. See
 /// [`Transfer::sent`](crate::Transfer::sent) and [`Region::sent`](crate::Region::sent).
+#[must_use = "the event is to be tested, waited for or awaited"]
 pub struct Leaf<'a> {
     pub(crate) world: &'a World,
     pub(crate) probe: Probe,

@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// the source may be changed, and the target read, when the call has returned (or the request is over).
 /// Source and target are different elements or, in broadcast, reductions and scans, the same ones.
 ///
-/// Reductions are the same, bit by bit, at all members. Unless [`PELAGO_DETERMINISTIC`] is on, the order in
+/// Reductions are the same, bit by bit, at all members. Unless `PELAGO_DETERMINISTIC` is on, the order in
 /// which elements are combined may depend on the algorithm, which is chosen by size and number of PEs;
 /// between PEs that map each other it is always the order of ranks.
 ///
@@ -47,8 +47,6 @@ use std::sync::Arc;
 /// All of them: if sizes do not fit, an array is of another world or of a space that not all members have,
 /// its exclusive phase has not ended here, there is no such root, the operation is not defined for the type,
 /// or there is no memory for it. With `PELAGO_CHECK` on, also if the members do not make the same call.
-///
-/// [`PELAGO_DETERMINISTIC`]: https://docs.rs/pelago
 pub trait Collective: Sealed {
     /// The result of a call.
     type Outcome<'a>;

@@ -165,6 +165,7 @@ impl<'t, 'w> Collective for PersistentCalls<'t, 'w> {
 
 /// A collective operation that can be started again and again, its schedule made once. Each start is a
 /// collective call.
+#[must_use = "nothing is done before `start`"]
 pub struct Persistent<'a> {
     world: &'a World,
     team: Arc<TeamCore>,

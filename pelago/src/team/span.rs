@@ -30,6 +30,7 @@ impl<T: Element> View<'_, T> {
     ///
     /// # Panics
     /// If the range exceeds the array.
+    #[track_caller]
     pub fn span(&self, range: Range<usize>) -> Span<'_, T> {
         let (me, len) = (self.world().my_pe(), self.len());
         assert!(

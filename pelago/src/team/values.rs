@@ -6,6 +6,7 @@
 //! bit.
 
 use crate::team::{Collective, Team};
+use crate::world::World;
 use pelago_core::base::element::Element;
 use pelago_core::base::error::{ErrorKind, Result};
 use pelago_core::coll::agreement_record::{
@@ -178,5 +179,42 @@ impl Team<'_> {
         // SAFETY: all bytes of all elements were written above, and any bytes are an element, as `Element`
         // promises.
         Ok(values.into_iter().map(|value| unsafe { value.assume_init() }).collect())
+    }
+}
+
+/// Values of all PEs. [`World::team`] has further operations.
+impl World {
+    /// The sum of a value of each PE, at every PE. Collective; every PE waits for all others.
+    ///
+    /// ```
+    /// # pelago::try_spmd(4, |world| {
+    /// assert_eq!(world.sum(world.my_pe())?, 6);
+    /// assert_eq!(world.max(0.5 * world.my_pe() as f64)?, 1.5);
+    /// # Ok(()) }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Team::reduce_value`].
+    #[track_caller]
+    pub fn sum<T: Reducible>(&self, value: T) -> Result<T> {
+        World::team(self).sum(value)
+    }
+
+    /// The least of a value of each PE, at every PE, as [`sum`](World::sum).
+    ///
+    /// # Errors
+    /// As [`Team::reduce_value`].
+    #[track_caller]
+    pub fn min<T: Reducible>(&self, value: T) -> Result<T> {
+        World::team(self).min(value)
+    }
+
+    /// The greatest of a value of each PE, at every PE, as [`sum`](World::sum).
+    ///
+    /// # Errors
+    /// As [`Team::reduce_value`].
+    #[track_caller]
+    pub fn max<T: Reducible>(&self, value: T) -> Result<T> {
+        World::team(self).max(value)
     }
 }
