@@ -411,7 +411,7 @@ impl Teams {
         let own = self.pair_block.own(&self.memory, self.my_pe());
         let mut pairs = self.pairs();
         // They are dropped when no lock is held. A request may be the last that keeps its team or space, and
-        // their end takes the lock of the parent's children. Under that lock others take the one of the pairs.
+        // their end takes the lock of the parent's children. Under it others take the one of the pairs.
         let over = requests.extract_if(.., |request| {
             let is_over = request.advance(self, &mut pairs, &own);
             if is_over
