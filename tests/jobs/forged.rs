@@ -82,7 +82,7 @@ const AGREEMENTS: [Agreement; 4] = [
     ("space", |team| drop(team.space(64).unwrap())),
     ("serve", |team| team.serve(Handlers::new(), |_| ()).unwrap()),
     ("atomic_domain", |team| {
-        team.atomic_domain::<u64>(pelago::AtomicOp::Add).unwrap();
+        team.atomic_domain::<u64>(AtomicOp::Add).unwrap();
     }),
 ];
 

@@ -24,7 +24,7 @@ everywhere! {
 /// One thread makes teams, while another one ends those whose last operation it has started.
 #[test]
 fn teams_end_while_others_are_made() {
-    let outcome = pelago::spmd(2, |world| {
+    let outcome = spmd(2, |world| {
         let parent = world.team().split_strided(0, 1, 2).unwrap().unwrap();
         let (give, take) = std::sync::mpsc::sync_channel::<Team<'_>>(32);
         std::thread::scope(|scope| {

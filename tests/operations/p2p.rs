@@ -236,7 +236,7 @@ fn a_plain_put_wakes_a_process() {
 
 #[test]
 fn not_a_number_differs_only() {
-    let holds = |comparison: pelago::Comparison| comparison.holds(f64::NAN, f64::NAN);
+    let holds = |comparison: Comparison| comparison.holds(f64::NAN, f64::NAN);
     assert_eq!([Eq, Ne, Gt, Ge, Lt, Le].map(holds), [false, true, false, false, false, false]);
     assert_eq!([Eq, Ne, Gt, Ge, Lt, Le].map(|c| c.holds(-1, 2)), [false, true, false, false, true, true]);
 }

@@ -28,7 +28,7 @@ everywhere! {
 #[test]
 fn numbers_that_wrap_are_elements() {
     use std::num::Wrapping;
-    pelago::try_spmd(2, |world| {
+    try_spmd(2, |world| {
         let words = world.alloc_zeroed::<Wrapping<u8>>(1)?;
         words.put(1 - world.my_pe(), 0, &[Wrapping(world.my_pe() as u8) - Wrapping(1)])?;
         world.barrier();
@@ -394,7 +394,7 @@ fn ranges_of_the_own_part(world: &World) {
     assert_eq!(there, expected(right));
     world.barrier();
     array.p(right, 22, 9).unwrap();
-    assert_eq!(local.range(20..23).wait(2, pelago::Comparison::Eq, 9), 9);
+    assert_eq!(local.range(20..23).wait(2, Comparison::Eq, 9), 9);
     world.barrier();
 }
 

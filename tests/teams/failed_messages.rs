@@ -1,6 +1,5 @@
 //! Messages after a PE has failed: buffers that are gone are neither read nor written.
 
-use pelago::prelude::*;
 use pelago::sync::{AtomicBool, Ordering};
 use pelago::{Spmd, SpmdError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
