@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-/// So many bytes that the allocator gives them back to the system.
+/// Bytes of a block that the allocator gives back to the system.
 const LONG: usize = 64 << 20;
 
 fn await_flag(flag: &AtomicBool, what: &str) {

@@ -410,8 +410,7 @@ impl Teams {
         let Running { requests, restless, acknowledging } = &mut *running;
         let own = self.pair_block.own(&self.memory, self.my_pe());
         let mut pairs = self.pairs();
-        // They are dropped when no lock is held. A request may be the last that keeps its team or space, and
-        // their end takes the lock of the parent's children. Under it others take the one of the pairs.
+        // Dropped when no lock is held: one may be the last that keeps its team, whose end takes other locks.
         let over = requests.extract_if(.., |request| {
             let is_over = request.advance(self, &mut pairs, &own);
             if is_over
@@ -776,17 +775,6 @@ impl Request {
                 at.unwrap_or_else(|| self.fail_unannounced(world, rank, bytes))
             }
         }
-    }
-
-    /// Reports that a member has sent fewer bytes than this PE reads: it makes another call than this PE.
-    #[cold]
-    #[track_caller]
-    fn fail_short(&self, world: &Teams, rank: Rank, bytes: usize) -> ! {
-        let (me, pe, operation) = (world.my_pe(), self.team.pe(rank), self.operation);
-        world.fail(&format!(
-            "PE {me}: {operation} of a team expects {bytes} bytes of PE {pe}, which has sent 8 at most. All \
-             members must give the same sizes; PELAGO_CHECK=on tells who does not"
-        ))
     }
 
     /// Reports that a member has announced a place that does not have this many bytes: it makes another call

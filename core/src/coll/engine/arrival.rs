@@ -84,6 +84,17 @@ impl Request {
             }
         }
     }
+
+    /// Reports that a member has sent fewer bytes than this PE reads: it makes another call than this PE.
+    #[cold]
+    #[track_caller]
+    fn fail_short(&self, world: &Teams, rank: Rank, bytes: usize) -> ! {
+        let (me, pe, operation) = (world.my_pe(), self.team.pe(rank), self.operation);
+        let remedy = "All members must give the same sizes; PELAGO_CHECK=on tells who does not";
+        let text =
+            format!("{operation} of a team expects {bytes} bytes of PE {pe}, which has sent 8 at most");
+        world.fail(&format!("PE {me}: {text}. {remedy}"))
+    }
 }
 
 /// The place that a signal of a pair has announced.
