@@ -1,9 +1,9 @@
 //! Detection of the launcher that started this process, from its environment alone.
 //!
-//! Order: `PMI_FD` is PMI-1, `PMIX_NAMESPACE` is PMIx; `PMI_PORT` and Slurm without either are refused with a
-//! remedy; else the process is alone. PMI-1 comes first because the variables of Slurm and Open MPI are
-//! inherited by all processes below them, such as those of a job of `pelago run`. Where both are set, a
-//! `PMI_FD` that is no open socket was inherited too, from a launcher around that of PMIx.
+//! Order: `PMI_FD` is PMI-1, `PMIX_NAMESPACE` is PMIx; `PMI_PORT`, Slurm, PALS and ALPS without either are
+//! refused with a remedy; else the process is alone. PMI-1 comes first because the variables of Slurm and
+//! Open MPI are inherited by all processes below them, such as those of a job of `pelago run`. Where both are
+//! set, a `PMI_FD` that is no open socket was inherited too, from a launcher around that of PMIx.
 
 use std::os::fd::{BorrowedFd, RawFd};
 

@@ -5,6 +5,7 @@ use crate::world::World;
 use pelago_boot::{BarrierKind, MemorySize, RouteKind, Settings, cpus};
 use pelago_core::Core;
 use pelago_core::base::error::Result;
+use pelago_core::base::locked::locked;
 use pelago_core::base::panic_message::panic_text;
 use pelago_core::job::GaveUp;
 use pelago_core::job::nodes::Placement;
@@ -20,7 +21,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use thiserror::Error;
@@ -49,12 +50,12 @@ pub enum SpmdError {
         message: String,
     },
     /// The body of [`try_spmd`] returned an error; of several the one of the lowest PE.
-    #[error("{source}")]
+    #[error("{error}")]
     Returned {
         /// The PE that returned it.
         pe: Pe,
         /// The error.
-        source: crate::Error,
+        error: crate::Error,
     },
 }
 
@@ -87,7 +88,7 @@ pub fn spmd<R: Send>(n_pes: usize, body: impl Fn(&World) -> R + Sync) -> Result<
 /// ```
 ///
 /// # Errors
-/// As [`spmd`], and if the body returns an error. The other PEs end as they would without it.
+/// As [`spmd`], and if the body returns an error. PEs that wait for that one give up.
 ///
 /// # Panics
 /// If the number of PEs is 0.
@@ -238,8 +239,23 @@ impl Spmd {
     /// As [`run`](Spmd::run).
     #[track_caller]
     pub fn try_run<R: Send>(&self, body: impl Fn(&World) -> Result<R> + Sync) -> Result<Vec<R>, SpmdError> {
-        let results = self.run(body)?.into_iter().enumerate();
-        results.map(|(pe, result)| result.map_err(|source| SpmdError::Returned { pe, source })).collect()
+        // Kept beside the results: the job fails if others wait for a PE that has returned an error.
+        let first = Mutex::new(None::<(Pe, crate::Error)>);
+        let outcome = self.run(|world| {
+            body(world).inspect_err(|error| {
+                let (pe, mut first) = (world.my_pe(), locked(&first));
+                // An error after the failure of another PE is its consequence.
+                let is_cause = world.core().has_failed().is_none();
+                if is_cause && first.as_ref().is_none_or(|&(other, _)| pe < other) {
+                    *first = Some((pe, error.clone()));
+                }
+            })
+        });
+        if let Some((pe, error)) = locked(&first).take() {
+            return Err(SpmdError::Returned { pe, error });
+        }
+        let results = outcome?.into_iter().enumerate();
+        results.map(|(pe, result)| result.map_err(|error| SpmdError::Returned { pe, error })).collect()
     }
 
     /// The simulated network, if there is to be one.
@@ -355,5 +371,19 @@ mod tests {
         let error = outcome.unwrap_err();
         assert!(matches!(error, SpmdError::Returned { pe: 0, .. }), "{error}");
         assert!(error.to_string().contains("PE 0: put"), "{error}");
+    }
+
+    #[test]
+    fn an_error_of_a_pe_that_others_wait_for_is_that_of_the_job() {
+        let outcome = try_spmd(2, |world| {
+            let word = world.alloc_zeroed::<u64>(1)?;
+            if world.my_pe() == 0 {
+                word.put(0, 5, &[1])?;
+            }
+            world.barrier();
+            Ok(())
+        });
+        let error = outcome.unwrap_err();
+        assert!(matches!(error, SpmdError::Returned { pe: 0, .. }), "{error}");
     }
 }

@@ -369,12 +369,14 @@ fn a_panic_of_a_function_ends_the_job_even_if_it_is_caught() {
 #[test]
 fn fewer_bytes_than_expected_are_told_without_checks() {
     let job = Spmd::new(2).setting("PELAGO_COLL_FORM", "schedule").setting("PELAGO_CHECK", "off");
-    let outcome = job.run(|world| {
-        let (a, b) = (world.alloc_zeroed::<u64>(8).unwrap(), world.alloc_zeroed::<u64>(8).unwrap());
-        let len = if world.my_pe() == 0 { 1 } else { 3 };
-        world.team().all_reduce(ReduceOp::Sum, a.span(0..len), b.span(0..len)).unwrap();
-        world.barrier();
-    });
-    let error = outcome.unwrap_err().to_string();
-    assert!(error.contains("must give the same sizes"), "{error}");
+    for (few, many) in [(1, 3), (2, 3)] {
+        let outcome = job.run(|world| {
+            let (a, b) = (world.alloc_zeroed::<u64>(30).unwrap(), world.alloc_zeroed::<u64>(30).unwrap());
+            let len = if world.my_pe() == 0 { few } else { many };
+            world.team().all_reduce(ReduceOp::Sum, a.span(0..len), b.span(0..len)).unwrap();
+            world.barrier();
+        });
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("must give the same sizes"), "{few} and {many}: {error}");
+    }
 }

@@ -31,20 +31,27 @@ impl Drop for Gone<'_> {
 #[test]
 fn the_data_of_a_sender_that_has_given_up_are_not_read() {
     let (is_gone, was_received) = (AtomicBool::new(false), AtomicBool::new(false));
+    let have_begun = [AtomicBool::new(false), AtomicBool::new(false)];
     let outcome = pelago::spmd(3, |world| match world.my_pe() {
         0 => {
+            have_begun[0].store(true, Ordering::Release);
             // Dropped after the data.
             let _gone = Gone(&is_gone);
             let data = vec![7_u8; LONG];
             world.team().send(1, 0, &data).unwrap();
         }
         1 => {
+            have_begun[1].store(true, Ordering::Release);
             let mut room = vec![0_u8; LONG];
             await_flag(&is_gone, "PE 0 to unwind");
             was_received.store(world.team().receive(0, 0, &mut room).is_ok(), Ordering::Release);
         }
-        _ => panic!("on purpose"),
+        _ => {
+            have_begun.iter().for_each(|flag| await_flag(flag, "the others to begin"));
+            panic!("on purpose")
+        }
     });
+    assert!(is_gone.load(Ordering::Acquire), "PE 0 has given up its send");
     assert!(matches!(outcome, Err(SpmdError::Panicked { pe: 2, .. })), "{outcome:?}");
     assert!(!was_received.load(Ordering::Acquire), "the message is gone");
 }

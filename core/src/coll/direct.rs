@@ -186,7 +186,7 @@ impl Direct<'_> {
                 _ => copy::copy(slot.page, source, bytes),
             }
             (*slot.stamp).raise(number);
-            // The others have read that one long ago. This PE's cache has it when it is written.
+            // This PE's cache has it when it is written. Until then a slow member may read it.
             prefetch_for_write(&*self.team.own_staging_slot(number + 1).stamp);
         }
         // No fence orders the data before this look: see `Doorbell`.

@@ -487,7 +487,7 @@ impl TwoSided {
     /// Looks for a message that a receive with this pattern would get: its envelope and length.
     #[track_caller]
     pub fn probe_once(&self, pattern: &Envelope) -> Option<Status> {
-        self.probe_with(pattern, |exchange, place| {
+        self.probe_with(pattern, true, |exchange, place| {
             let (envelope, message) = exchange.matching.unexpected(place);
             Status::of(envelope, message.len())
         })
@@ -496,7 +496,18 @@ impl TwoSided {
     /// Takes a message that a receive with this pattern would get, so that only the caller can receive it.
     #[track_caller]
     pub fn match_once(&self, pattern: &Envelope) -> Option<Matched> {
-        self.probe_with(pattern, |exchange, place| {
+        self.match_with(pattern, true)
+    }
+
+    /// The same for a hook, which runs within a round of progress, so that this begins none.
+    #[track_caller]
+    pub fn match_arrived(&self, pattern: &Envelope) -> Option<Matched> {
+        self.match_with(pattern, false)
+    }
+
+    #[track_caller]
+    fn match_with(&self, pattern: &Envelope, progresses: bool) -> Option<Matched> {
+        self.probe_with(pattern, progresses, |exchange, place| {
             let (envelope, message) = exchange.matching.take_unexpected(place);
             Matched { envelope, message }
         })
@@ -506,14 +517,17 @@ impl TwoSided {
     fn probe_with<R>(
         &self,
         pattern: &Envelope,
+        progresses: bool,
         found: impl FnOnce(&mut Exchange, super::queue::Place) -> R,
     ) -> Option<R> {
         let mut state = self.lock();
         let mut place = state.exchange.matching.find_unexpected(pattern);
         if place.is_none() {
-            drop(state);
-            self.progress();
-            state = self.lock();
+            if progresses {
+                drop(state);
+                self.progress();
+                state = self.lock();
+            }
             self.poll(&mut state, true);
             place = state.exchange.matching.find_unexpected(pattern);
         }

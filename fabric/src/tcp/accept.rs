@@ -21,7 +21,7 @@ pub(super) const PROOF_TIME_MAX: Duration = Duration::from_secs(30);
 /// is closed first.
 const INCOMING_MAX: usize = 256;
 /// The time that each of them has in any case, as members may come in crowds. The rest wait at the listener.
-const KEPT: Duration = Duration::from_millis(100);
+const KEPT: Duration = Duration::from_millis(if cfg!(test) { 3000 } else { 100 });
 
 /// A connection that was accepted and is not proved.
 pub(super) struct Incoming {

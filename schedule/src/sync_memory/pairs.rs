@@ -105,6 +105,8 @@ impl PairMark {
 #[derive(Debug)]
 pub struct Arrived {
     number: u64,
+    /// The most bytes of data that can have come with it.
+    pub bytes: usize,
     agrees: bool,
     /// Whether the data are a place that is announced.
     pub announces: bool,
@@ -383,7 +385,8 @@ impl PairMemory {
         let number = number_of(word, flow.latest);
         flow.latest = flow.latest.max(number);
         let (agrees, announces) = (word & AGREES != 0, word & ANNOUNCES != 0);
-        flow.arrived.push(Arrived { number, agrees, announces, data });
+        let bytes = if units == 0 { DATUM_BYTES } else { units * UNIT_BYTES };
+        flow.arrived.push(Arrived { number, agrees, announces, bytes, data });
         if state.owes(slots) && !std::mem::replace(&mut state.is_owed, true) {
             self.owed.push(peer);
         }

@@ -19,14 +19,14 @@ impl Request {
             Lease::Pairs(lease) => {
                 let taken = held.pairs.take((&self.plan, lease), self.at, self.team.pe(of), held.own);
                 let Ok(taken) = taken else { self.fail_other_kind(world, Some(of)) };
-                let Some(Arrived { announces, data, .. }) = taken else { return false };
+                let Some(Arrived { announces, bytes: sent, data, .. }) = taken else { return false };
                 match &data {
                     Data::Mailbox(bytes) if announces => self.announced.push(announced(slot, &bytes.0)),
                     _ => (),
                 }
                 if let Some(&bytes) = self.plan.mailboxes.get(&slot) {
-                    if matches!(data, Data::Datum(_)) && bytes > size_of::<u64>() {
-                        self.fail_short(world, of, bytes);
+                    if bytes > sent {
+                        self.fail_short(world, of, (bytes, sent));
                     }
                     self.mailboxes.reserve_exact(self.plan.mailboxes.len() - self.mailboxes.len());
                     self.mailboxes.push((slot, data));
@@ -88,11 +88,11 @@ impl Request {
     /// Reports that a member has sent fewer bytes than this PE reads: it makes another call than this PE.
     #[cold]
     #[track_caller]
-    fn fail_short(&self, world: &Teams, rank: Rank, bytes: usize) -> ! {
+    fn fail_short(&self, world: &Teams, rank: Rank, (bytes, sent): (usize, usize)) -> ! {
         let (me, pe, operation) = (world.my_pe(), self.team.pe(rank), self.operation);
         let remedy = "All members must give the same sizes; PELAGO_CHECK=on tells who does not";
         let text =
-            format!("{operation} of a team expects {bytes} bytes of PE {pe}, which has sent 8 at most");
+            format!("{operation} of a team expects {bytes} bytes of PE {pe}, which has sent {sent} at most");
         world.fail(&format!("PE {me}: {text}. {remedy}"))
     }
 }

@@ -55,6 +55,7 @@ fn a_proof_that_comes_late_is_refused() {
 /// More members than connections that are kept at a time, all with their hello.
 #[test]
 fn a_crowd_of_members_is_answered() {
+    crate::tcp::descriptors::make_room(2000);
     let job = Job::open(2);
     let call = Call { from: 1, to: 0 };
     let member = |_| {

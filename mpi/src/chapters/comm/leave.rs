@@ -9,7 +9,7 @@ use crate::chapters::attribute::Object;
 use crate::chapters::errhandler::Handler;
 use crate::chapters::error::{On, Result, ensure};
 use crate::chapters::library::{Mpi, output};
-use std::sync::Arc;
+use crate::chapters::request;
 
 /// `MPI_Comm_free`: local, although the standard has it collective. Operations under way go on.
 pub unsafe fn comm_free(mpi: &Mpi, comm: *mut MPI_Comm) -> Result {
@@ -38,8 +38,8 @@ fn free(mpi: &Mpi, handle: MPI_Comm) -> Result {
     comm.attached.release(mpi);
     let removed = COMMS.remove(handle.0).ok_or_else(|| no_comm(handle))?;
     let handler = removed.errhandler.get();
-    // This call has two shares. Operations under way have others.
-    match Arc::strong_count(&removed) > 2 && handler != Handler::First {
+    // Not every operation that is under way has a share of its communicator.
+    match request::count() > 0 && handler != Handler::First {
         true => freed().insert(handle.0, handler),
         false => freed().remove(&handle.0),
     };

@@ -243,7 +243,7 @@ unsafe fn execute(
                 update.apply((base, part.has_atomics), blocks, (data, old), exclude);
             }
             Way::Process { pid, base }
-                if !is_asked_for(window, rank, blocks)
+                if !is_asked_for(mpi, window, rank, blocks)
                     && process_update(mpi, window, rank, (pid, base), (update, blocks), (data, old)) => {}
             Way::Process { .. } | Way::Net { .. } | Way::Request => {
                 let action = if landing.is_some() { Action::Fetch } else { Action::Accumulate };
@@ -327,7 +327,7 @@ pub unsafe fn compare_and_swap(
                 update.swap_at(at, operands, old, || Some(part.peer.exclude(mpi)));
                 return Ok(());
             }
-            Way::Process { pid, base } if !is_asked_for(window, rank, &blocks) => {
+            Way::Process { pid, base } if !is_asked_for(mpi, window, rank, &blocks) => {
                 let _guard = part.peer.exclude(mpi);
                 let mut word = [0u64; 4];
                 let at = word.as_mut_ptr().cast();

@@ -85,7 +85,8 @@ unsafe fn put_slowly(mpi: &Mpi, window: &Window, origin: Buffer, place: Place) -
             Way::Direct(base) => way::scatter(base, &blocks, data),
             Way::Net { pe, offset } => put_net(mpi, (pe, offset), &blocks, data),
             Way::Process { pid, base }
-                if !way::is_for_request(window, &blocks) && way::write_process(pid, base, &blocks, data) => {}
+                if !way::is_for_request(mpi, window, &blocks)
+                    && way::write_process(pid, base, &blocks, data) => {}
             Way::Process { .. } | Way::Request => {
                 request::send(mpi, window, rank, &Head::new(Action::Put, &blocks), &[(data, bytes)])?;
             }
@@ -184,7 +185,7 @@ unsafe fn get_slowly(
                 landing.unpack();
                 return Ok(None);
             }
-            Way::Net { pe, offset } if !way::is_for_request(window, &blocks) => {
+            Way::Net { pe, offset } if !way::are_small(&blocks) => {
                 get_net(mpi, rank, (pe, offset), &blocks, into, landing.finish())
             }
             Way::Process { pid, base } if way::read_process(pid, base, &blocks, into) => {

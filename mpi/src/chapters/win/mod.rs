@@ -153,9 +153,9 @@ impl Window {
         }
     }
 
-    /// Whether targets execute requests now.
+    /// Whether targets that system calls reach execute requests soon: not in an epoch of a lock.
     fn may_ask(&self) -> bool {
-        self.is_asked || self.service.is_some() && !self.record.is_passive.load(Ordering::Relaxed)
+        self.service.is_some() && !self.record.is_passive.load(Ordering::Relaxed)
     }
 
     fn is_dynamic(&self) -> bool {

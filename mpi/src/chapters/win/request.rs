@@ -148,7 +148,7 @@ pub unsafe fn send(
         _ if window.is_asked => true,
         Action::Flush => true,
         Action::Get => false,
-        _ => way::is_asked_for(window, rank, &head.blocks),
+        _ => window.outstanding.has_asked(rank) || window.may_ask() && way::are_small(&head.blocks),
     };
     ensure!(
         is_possible,

@@ -20,6 +20,9 @@ use pelago_core::msg::request::RequestId;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
+/// Bytes of requests that are taken at once.
+const TAKEN_MAX: usize = 64 << 20;
+
 /// The service of one window.
 pub struct Service {
     context: Context,
@@ -164,11 +167,14 @@ impl Service {
         if is_done { Done::Reply(reply) } else { Done::Later }
     }
 
-    /// Takes all requests that have come.
+    /// Takes the requests that have come, as long as their memory is not much.
     fn take(&self, world: &TwoSided, state: &mut State) {
-        let pattern = Envelope::pattern(self.context, None, Some(REQUEST));
-        while let Some(matched) = world.match_once(&pattern) {
+        let (pattern, mut taken) = (Envelope::pattern(self.context, None, Some(REQUEST)), 0);
+        while taken < TAKEN_MAX
+            && let Some(matched) = world.match_arrived(&pattern)
+        {
             let status = matched.status();
+            taken += status.bytes;
             let mut words = vec![0u64; status.bytes.div_ceil(8)].into_boxed_slice();
             let room = (words.as_mut_ptr().cast(), status.bytes);
             // SAFETY: the words live until the receive is complete.

@@ -16,6 +16,9 @@ use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// Bytes of requests that have not left, from which on system calls are taken where they are possible.
+const KEPT_MAX: u64 = 64 << 20;
+
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -105,6 +108,8 @@ pub struct Outstanding {
     asked: Box<[Asked]>,
     /// Requests that have not left yet.
     sends: Mutex<Vec<(RequestId, Box<[u64]>)>>,
+    /// Their bytes.
+    kept: AtomicU64,
     tags: AtomicU32,
 }
 
@@ -121,6 +126,7 @@ impl Outstanding {
             transfers: Arc::default(),
             asked: (0..n).map(|_| Asked::default()).collect(),
             sends: Mutex::default(),
+            kept: AtomicU64::new(0),
             tags: AtomicU32::new(0),
         }
     }
@@ -148,8 +154,28 @@ impl Outstanding {
     /// Keeps the memory of a request until it has left.
     pub fn keep(&self, send: Option<RequestId>, data: Box<[u64]>) {
         if let Some(id) = send {
-            locked(&self.sends).push((id, data));
+            let mut sends = locked(&self.sends);
+            self.kept.fetch_add(size_of_val(&*data) as u64, Ordering::Relaxed);
+            sends.push((id, data));
+            drop(sends);
             self.note();
+        }
+    }
+
+    /// Frees the memory of requests that have left.
+    fn drop_sent(&self, mpi: &Mpi) {
+        let mut sends = locked(&self.sends);
+        sends.retain(|&(id, _)| mpi.core.look(id).is_none());
+        let bytes: usize = sends.iter().map(|(_, data)| size_of_val(&**data)).sum();
+        self.kept.store(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Whether requests that have not left have much memory.
+    pub fn is_full(&self, mpi: &Mpi) -> bool {
+        let is_full = || self.kept.load(Ordering::Relaxed) > KEPT_MAX;
+        is_full() && {
+            self.drop_sent(mpi);
+            is_full()
         }
     }
 
@@ -208,7 +234,7 @@ impl Outstanding {
     /// `error` becomes that of a transfer that has failed. Transfers are polled without the lock: their ends
     /// may call into the runtime.
     fn poll(&self, mpi: &Mpi, transfers: &mut Vec<Arc<Transfer>>, error: &mut c_int) -> bool {
-        locked(&self.sends).retain(|&(id, _)| mpi.core.look(id).is_none());
+        self.drop_sent(mpi);
         while let Some(transfer) = transfers.last() {
             let Some(code) = transfer.poll(mpi) else { return false };
             // The thread that takes it away reports its error.
@@ -258,6 +284,7 @@ impl Window {
         // Another thread that flushes meanwhile sends a flush of its own: the requests are done only when the
         // reply to one that was sent after them has come.
         let flushed = request::flush(mpi, self, rank);
+        self.outstanding.drop_sent(mpi);
         self.outstanding.asked[rank].done.fetch_max(sent, Ordering::SeqCst);
         arrived.and(flushed.and_then(|error| check(error, rank)))
     }

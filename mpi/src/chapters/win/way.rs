@@ -123,15 +123,20 @@ pub unsafe fn put_net(mpi: &Mpi, (pe, start): (Pe, usize), blocks: &Blocks, data
     }
 }
 
-/// Whether many small blocks are moved by one request to their process.
-pub fn is_for_request(window: &Window, blocks: &Blocks) -> bool {
-    let (n, bytes) = (blocks.len(), blocks.bytes());
-    n >= REQUEST_BLOCKS && bytes / n <= REQUEST_BLOCK_BYTES && window.may_ask()
+/// Whether these are many small blocks.
+pub fn are_small(blocks: &Blocks) -> bool {
+    let n = blocks.len();
+    n >= REQUEST_BLOCKS && blocks.bytes() / n <= REQUEST_BLOCK_BYTES
+}
+
+/// Whether blocks that system calls reach are put by one request to their process.
+pub fn is_for_request(mpi: &Mpi, window: &Window, blocks: &Blocks) -> bool {
+    window.may_ask() && are_small(blocks) && !window.outstanding.is_full(mpi)
 }
 
 /// The same for accumulates, which keep their order: behind a request all are requests, until a flush.
-pub fn is_asked_for(window: &Window, rank: usize, blocks: &Blocks) -> bool {
-    is_for_request(window, blocks) || window.outstanding.has_asked(rank)
+pub fn is_asked_for(mpi: &Mpi, window: &Window, rank: usize, blocks: &Blocks) -> bool {
+    window.outstanding.has_asked(rank) || is_for_request(mpi, window, blocks)
 }
 
 /// Starts gets of blocks of a far region.
