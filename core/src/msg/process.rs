@@ -14,7 +14,7 @@ const LARGE_BYTES: usize = 16 << 10;
 const BATCH_BYTES: usize = 64 << 10;
 /// The most bytes between two blocks that are read as well: less than a page, so that all of them lie in the
 /// pages of the blocks.
-const GAP_BYTES: usize = 1024;
+pub const GAP_BYTES: usize = 1024;
 
 /// Lets the other processes of this job read and write this one's memory, where the system lets only the
 /// ancestors of a process do that (Yama's `ptrace_scope` 1): all descendants of the launcher may.

@@ -159,6 +159,35 @@ static void many_blocks(enum kind kind) {
     free(data), free(got), free(lengths), free(places);
 }
 
+/* Blocks with wide gaps between them. */
+static void far_apart(enum kind kind) {
+    enum { BLOCKS = 200, STRIDE = 600 };
+    MPI_Aint starts[64];
+    char *base;
+    MPI_Win win = open_window(kind, BLOCKS * STRIDE * sizeof(int), sizeof(int), &base, starts);
+    int to = (me + 1) % n, data[2 * BLOCKS], got[2 * BLOCKS], *mine = (int *)base, wrong = 0;
+    MPI_Datatype type;
+    MPI_Request request;
+    DONE(MPI_Type_vector(BLOCKS, 2, STRIDE, MPI_INT, &type));
+    DONE(MPI_Type_commit(&type));
+    for (int i = 0; i < 2 * BLOCKS; i++) {
+        mine[i / 2 * STRIDE + i % 2] = 1000 * me + i;
+        data[i] = got[i] = -1;
+    }
+    DONE(MPI_Win_fence(0, win));
+    DONE(MPI_Get(data, 2 * BLOCKS, MPI_INT, to, at(kind, starts[to], 0, 4), 1, type, win));
+    DONE(MPI_Win_fence(0, win));
+    DONE(MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win));
+    DONE(MPI_Rget(got, 2 * BLOCKS, MPI_INT, to, at(kind, starts[to], 0, 4), 1, type, win, &request));
+    DONE(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    DONE(MPI_Win_unlock(to, win));
+    for (int i = 0; i < 2 * BLOCKS; i++) wrong += data[i] != 1000 * to + i || got[i] != data[i];
+    CHECK(wrong, 0, "%s: elements that are far apart", kind_name(kind));
+    MPI_Barrier(MPI_COMM_WORLD);
+    close_window(kind, &win, base);
+    DONE(MPI_Type_free(&type));
+}
+
 /* Accumulates keep their order, one of many blocks and others of few, in an epoch of a post. */
 static void blocks_in_order(enum kind kind) {
     enum { BLOCKS = 3000 };
@@ -211,6 +240,7 @@ int main(int argc, char **argv) {
         vectors(kind);
         pairs(kind);
         many_blocks(kind);
+        far_apart(kind);
         blocks_in_order(kind);
     }
     refused();

@@ -188,7 +188,10 @@ unsafe fn get_slowly(
             Way::Net { pe, offset } if !way::are_small(&blocks) => {
                 get_net(mpi, rank, (pe, offset), &blocks, into, landing.finish())
             }
-            Way::Process { pid, base } if way::read_process(pid, base, &blocks, into) => {
+            Way::Process { pid, base }
+                if !way::is_for_get_request(window, &blocks)
+                    && way::read_process(pid, base, &blocks, into) =>
+            {
                 landing.unpack();
                 return Ok(None);
             }

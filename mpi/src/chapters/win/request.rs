@@ -147,7 +147,7 @@ pub unsafe fn send(
     let is_possible = match head.action {
         _ if window.is_asked => true,
         Action::Flush => true,
-        Action::Get => false,
+        Action::Get => way::is_for_get_request(window, &head.blocks),
         _ => window.outstanding.has_asked(rank) || window.may_ask() && way::are_small(&head.blocks),
     };
     ensure!(

@@ -16,6 +16,8 @@ use std::sync::Arc;
 /// at most these bytes on average.
 const REQUEST_BLOCKS: usize = 16;
 const REQUEST_BLOCK_BYTES: usize = 1024;
+/// The most bytes that one request gets, because its target keeps a copy until they have left.
+const GET_BYTES_MAX: usize = 1 << 20;
 
 /// How this process reaches a part.
 #[derive(Clone, Copy, Debug)]
@@ -132,6 +134,17 @@ pub fn are_small(blocks: &Blocks) -> bool {
 /// Whether blocks that system calls reach are put by one request to their process.
 pub fn is_for_request(mpi: &Mpi, window: &Window, blocks: &Blocks) -> bool {
     window.may_ask() && are_small(blocks) && !window.outstanding.is_full(mpi)
+}
+
+/// Whether blocks that system calls reach are got by one request. Those with small gaps are read together.
+pub fn is_for_get_request(window: &Window, blocks: &Blocks) -> bool {
+    let gaps = || {
+        let follows = |((at, bytes), (next, _)): &((usize, usize), (usize, usize))| {
+            (at + bytes..=at + bytes + process::GAP_BYTES).contains(next)
+        };
+        blocks.iter().zip(blocks.iter().skip(1)).filter(|pair| !follows(pair)).count()
+    };
+    window.may_ask() && are_small(blocks) && blocks.bytes() <= GET_BYTES_MAX && gaps() >= REQUEST_BLOCKS
 }
 
 /// The same for accumulates, which keep their order: behind a request all are requests, until a flush.
