@@ -10,8 +10,8 @@
 //! | in symmetric memory of another node | puts and gets of the network | a request to the target |
 //! | in other private memory | a request to the target | a request to the target |
 //!
-//! A system call takes about 1 us for each block. Therefore a put, a get or an accumulate of many small blocks
-//! in private memory of a process of this node is a request, but only between fences and after
+//! A system call takes about 1 us for each block. Therefore a put, a get or an accumulate of many small
+//! blocks in private memory of a process of this node is a request, but only between fences and after
 //! `MPI_Win_post`, where the target makes progress soon. In an epoch of a lock the target may compute.
 //!
 //! `MPI_Win_allocate` and `MPI_Win_allocate_shared` take the memory from the pool of a PE, which belongs to
