@@ -67,7 +67,6 @@ pub struct Runtime {
     pub two_sided: TwoSided,
     pub message_coll: MessageCollectives,
     pub wakers: Wakers,
-    pub hooks: ProgressHooks,
 }
 
 impl Deref for Runtime {
@@ -237,10 +236,10 @@ impl Core {
             two_sided: TwoSided {
                 messaging: Messaging { teams, am: MessageState::default() },
                 msg: MsgState::new(settings),
+                hooks: ProgressHooks::default(),
             },
             message_coll: MessageCollectives::default(),
             wakers: Wakers::default(),
-            hooks: ProgressHooks::default(),
         });
         // SAFETY: the runtime holds the job; it is not moved out of its `Arc` nor borrowed mutably.
         unsafe { runtime.upper.set(&*runtime) };

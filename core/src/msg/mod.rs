@@ -30,6 +30,7 @@ pub mod wire;
 
 use self::state::MsgState;
 use crate::messages::messaging::Messaging;
+use hooks::ProgressHooks;
 use std::ops::Deref;
 
 /// A PE's active messages and all below, and its two-sided messages. The layer below comes first, so that
@@ -38,6 +39,7 @@ use std::ops::Deref;
 pub struct TwoSided {
     pub messaging: Messaging,
     pub msg: MsgState,
+    pub hooks: ProgressHooks,
 }
 
 impl Deref for TwoSided {

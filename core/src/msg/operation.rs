@@ -282,6 +282,10 @@ impl TwoSided {
                 self.poll_solicited(&mut state);
             }
             drop(state);
+            if self.hooks.are_any() {
+                // They run in waits, and the sender may wait for one.
+                return None;
+            }
             loop {
                 looks = looks.checked_sub(1)?;
                 let has_come = (stamp.load(Ordering::Relaxed) >> 32) as u32 == expected;
@@ -408,7 +412,9 @@ impl TwoSided {
     #[track_caller]
     pub fn wait_for_message(&self, id: RequestId) -> Status {
         let settling = Settling(self);
-        for _ in 0..self.spins_before_wait() {
+        // Hooks run in waits, and the sender may wait for one.
+        let spins = if self.hooks.are_any() { 1 } else { self.spins_before_wait() };
+        for _ in 0..spins {
             if let Some(status) = self.look(id) {
                 std::mem::forget(settling);
                 return status;
