@@ -234,8 +234,7 @@ impl TeamCore {
 /// A member's block begins there.
 #[inline(always)]
 unsafe fn staging_slot_in(start: *mut u8, operation: u64) -> StagingSlot {
-    // Slots that follow each other are not neighbours: the cache of a reader fetches lines in pairs.
-    let turn = operation.wrapping_mul(3) as usize % STAGING_SLOTS;
+    let turn = operation as usize % STAGING_SLOTS;
     // SAFETY: the staging slots and pages of a block lie at these offsets.
     unsafe {
         let stamp = start.add(STAGING_OFFSET + turn * 64);

@@ -186,8 +186,6 @@ impl Direct<'_> {
                 _ => copy::copy(slot.page, source, bytes),
             }
             (*slot.stamp).raise(number);
-            // This PE's cache has it when it is written. Until then a slow member may read it.
-            prefetch_for_write(&*self.team.own_staging_slot(number + 1).stamp);
         }
         // No fence orders the data before this look: see `Doorbell`.
         self.world.ring_sleepers();
@@ -337,6 +335,8 @@ impl Direct<'_> {
         // SAFETY: the caller guarantees source and target; the bytes that are read lie inside them.
         unsafe {
             self.show(number, source, bytes);
+            // This PE's cache has that line when it is written. Until then a slow member may read it.
+            prefetch_for_write(&*self.team.own_staging_slot(number + 1).stamp);
             let n = self.team.len();
             if n == 1 {
                 copy::transfer(target, source, bytes);
