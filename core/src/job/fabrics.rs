@@ -88,8 +88,8 @@ pub fn open(job: &Job, digest: &Digest, secret: Secret, settings: &Settings) -> 
 fn tell_unused(job: &Job, obstacle: &str) -> bool {
     if job.rank() == 0 {
         eprintln!(
-            "PE 0: this machine has a fast network, but libfabric cannot use it, so the job uses TCP: \
-             {obstacle}. See `pelago info --fabrics`. PELAGO_FABRIC=tcp selects TCP without this message"
+            "PE 0: this machine has a fast network, but libfabric cannot use it, so the job uses TCP. \
+             PELAGO_FABRIC=tcp selects TCP without this message. The reason: {obstacle}"
         );
     }
     log::info!(target: "fabric", "libfabric is not used: {obstacle}");

@@ -198,7 +198,10 @@ impl Domain {
         if found.is_empty() {
             return Err(FabricError::System {
                 pe: me,
-                operation: format!("choosing a fabric of libfabric ({choice:?})"),
+                operation: format!(
+                    "choosing among the providers {} of libfabric",
+                    choice.providers.join(", ")
+                ),
                 reason: "none has remote memory access and messages between endpoints of reliable datagrams"
                     .into(),
                 remedy: REMEDY_OFFERS,
