@@ -88,7 +88,7 @@ pub fn spmd<R: Send>(n_pes: usize, body: impl Fn(&World) -> R + Sync) -> Result<
 /// ```
 ///
 /// # Errors
-/// As [`spmd`], and if the body returns an error. PEs that wait for that one give up.
+/// As [`spmd`], and if the body returns an error. Other PEs that wait for the PE with the error stop waiting.
 ///
 /// # Panics
 /// If the number of PEs is 0.

@@ -76,16 +76,18 @@ pub fn open(job: &Job, digest: &Digest, secret: Secret, settings: &Settings) -> 
     match settings.fabric {
         FabricKind::Provider(name) => vec![by_name(name, &opening)],
         FabricKind::Auto | FabricKind::Shm => {
-            let fast = fast_choice(settings)
-                .map(|ofi| by_name(Ofi::NAME, &Opening { ofi, ..opening.clone() }))
-                .filter(|fabric| fabric.offer.is_open() || tell_unused(job, &fabric.offer.obstacle));
+            let open_fast = |ofi| by_name(Ofi::NAME, &Opening { ofi, ..opening.clone() });
+            let mut fast = fast_choice(settings).map(open_fast);
+            if let Some(unused) = fast.take_if(|fabric| !fabric.offer.is_open()) {
+                tell_unused(job, &unused.offer.obstacle);
+            }
             fast.into_iter().chain([by_name(Tcp::NAME, &opening)]).collect()
         }
     }
 }
 
-/// Tells the user, once for a job, that the fast network of this machine is not used. Returns `false`.
-fn tell_unused(job: &Job, obstacle: &str) -> bool {
+/// Tells the user, once for a job, that the fast network of this machine is not used.
+fn tell_unused(job: &Job, obstacle: &str) {
     if job.rank() == 0 {
         eprintln!(
             "PE 0: this machine has a fast network, but libfabric cannot use it, so the job uses TCP. \
@@ -93,7 +95,6 @@ fn tell_unused(job: &Job, obstacle: &str) -> bool {
         );
     }
     log::info!(target: "fabric", "libfabric is not used: {obstacle}");
-    false
 }
 
 /// The libfabric provider that the settings select.

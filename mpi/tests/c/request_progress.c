@@ -86,6 +86,15 @@ static void empty_partitions(void) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Overwrites memory that was freed too early, until rank 1 has received. */
+static void use_free_memory(void) {
+    char *others[8];
+    for (int i = 0; i < 8; i++) others[i] = block(1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 8; i++) free(others[i]);
+}
+
 /* The data of a combined operation whose request is freed. */
 static void freed_exchange(int replaces) {
     MPI_Request request;
@@ -97,11 +106,7 @@ static void freed_exchange(int replaces) {
             DONE(MPI_Isendrecv(bytes, LONG, MPI_BYTE, 1, 0, NULL, 0, MPI_BYTE, MPI_PROC_NULL, 0, MPI_COMM_WORLD,
                                &request));
         DONE(MPI_Request_free(&request));
-        char *others[8];
-        for (int i = 0; i < 8; i++) others[i] = block(1);
-        MPI_Barrier(MPI_COMM_WORLD);
-        MPI_Barrier(MPI_COMM_WORLD);
-        for (int i = 0; i < 8; i++) free(others[i]);
+        use_free_memory();
         free(bytes);
     } else if (me == 1) {
         char *bytes = block(0);
@@ -123,15 +128,12 @@ static void freed_partition(void) {
     DONE(MPI_Type_vector(LONG / 2, 1, 2, MPI_BYTE, &gaps));
     DONE(MPI_Type_commit(&gaps));
     if (me == 0 && n > 1) {
-        char *bytes = block(6), *others[8];
+        char *bytes = block(6);
         DONE(MPI_Psend_init(bytes, 1, 1, gaps, 1, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request));
         DONE(MPI_Start(&request));
         DONE(MPI_Pready(0, request));
         DONE(MPI_Request_free(&request));
-        for (int i = 0; i < 8; i++) others[i] = block(1);
-        MPI_Barrier(MPI_COMM_WORLD);
-        MPI_Barrier(MPI_COMM_WORLD);
-        for (int i = 0; i < 8; i++) free(others[i]);
+        use_free_memory();
         free(bytes);
     } else if (me == 1) {
         char *bytes = block(6);

@@ -167,7 +167,7 @@ impl Service {
         if is_done { Done::Reply(reply) } else { Done::Later }
     }
 
-    /// Takes the requests that have come, as long as their memory is not much.
+    /// Takes requests that have come, until they have [`TAKEN_MAX`] bytes.
     fn take(&self, world: &TwoSided, state: &mut State) {
         let (pattern, mut taken) = (Envelope::pattern(self.context, None, Some(REQUEST)), 0);
         while taken < TAKEN_MAX

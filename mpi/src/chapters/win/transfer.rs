@@ -16,7 +16,7 @@ use pelago_fabric::sync::{AtomicU32, AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes of requests that have not left, from which on system calls are taken where they are possible.
+/// If requests that have not left have more bytes than this, further operations are system calls if possible.
 const KEPT_MAX: u64 = 64 << 20;
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -170,7 +170,7 @@ impl Outstanding {
         self.kept.store(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Whether requests that have not left have much memory.
+    /// Whether the requests that have not left have more than [`KEPT_MAX`] bytes.
     pub fn is_full(&self, mpi: &Mpi) -> bool {
         let is_full = || self.kept.load(Ordering::Relaxed) > KEPT_MAX;
         is_full() && {

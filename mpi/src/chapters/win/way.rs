@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// at most these bytes on average.
 const REQUEST_BLOCKS: usize = 16;
 const REQUEST_BLOCK_BYTES: usize = 1024;
-/// The most bytes that one request gets, because its target keeps a copy until they have left.
+/// A get of more bytes is no request: the target copies the data, and keeps the copy until it was sent.
 const GET_BYTES_MAX: usize = 1 << 20;
 
 /// How this process reaches a part.
