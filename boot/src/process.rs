@@ -31,15 +31,25 @@ impl ProcessState {
 
 /// The state of a process.
 pub fn process_state(pid: u32) -> ProcessState {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return ProcessState::Gone };
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    state_of(&stat, &status)
+    let Some(fields) = stat_fields(pid) else { return ProcessState::Gone };
+    let status = fs::read(format!("/proc/{pid}/status")).unwrap_or_default();
+    state_of(&fields, &String::from_utf8_lossy(&status))
 }
 
-/// Parses the state from `/proc/PID/stat` and `/proc/PID/status`. The name of the program stands before it in
-/// parentheses, and may itself contain parentheses.
-fn state_of(stat: &str, status: &str) -> ProcessState {
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+/// The fields of `/proc/PID/stat` behind the name of the program: state, parent, group and others.
+pub(crate) fn stat_fields(pid: u32) -> Option<Vec<String>> {
+    fields_of(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The name stands in parentheses, and may have any bytes in it, also parentheses.
+fn fields_of(stat: &[u8]) -> Option<Vec<String>> {
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    Some(String::from_utf8_lossy(&stat[end + 1..]).split_ascii_whitespace().map(str::to_owned).collect())
+}
+
+/// The state in the fields of `/proc/PID/stat` and the text of `/proc/PID/status`.
+fn state_of(fields: &[String], status: &str) -> ProcessState {
+    let state = fields.first().and_then(|field| field.chars().next());
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
     match state {
         None | Some('Z' | 'X' | 'x') => ProcessState::Gone,
@@ -54,17 +64,22 @@ fn state_of(stat: &str, status: &str) -> ProcessState {
 mod tests {
     use super::*;
 
+    fn state(stat: &[u8], status: &str) -> ProcessState {
+        state_of(&fields_of(stat).unwrap_or_default(), status)
+    }
+
     #[test]
     fn states_are_read_behind_the_name_of_the_program() {
         let status = "Name:\ta\nState:\tS (sleeping)\nTracerPid:\t0\n";
         let traced = "TracerPid:\t77\n";
-        assert_eq!(state_of("12 (a) S 1 2 3", status), ProcessState::Running);
-        assert_eq!(state_of("12 (a) T) (b) R 1 2 3", status), ProcessState::Running);
-        assert_eq!(state_of("12 (a) T 1 2 3", status), ProcessState::Stopped);
-        assert_eq!(state_of("12 (a) t 1 2 3", traced), ProcessState::Traced);
-        assert_eq!(state_of("12 (a) S 1 2 3", traced), ProcessState::Traced);
-        assert_eq!(state_of("12 (a) Z 1 2 3", status), ProcessState::Gone);
-        assert_eq!(state_of("", ""), ProcessState::Gone);
+        assert_eq!(state(b"12 (a) S 1 2 3", status), ProcessState::Running);
+        assert_eq!(state(b"12 (a) T) (b) R 1 2 3", status), ProcessState::Running);
+        assert_eq!(state(b"12 (a) T 1 2 3", status), ProcessState::Stopped);
+        assert_eq!(state(b"12 (a) t 1 2 3", traced), ProcessState::Traced);
+        assert_eq!(state(b"12 (a) S 1 2 3", traced), ProcessState::Traced);
+        assert_eq!(state(b"12 (a) Z 1 2 3", status), ProcessState::Gone);
+        assert_eq!(state(b"12 (\xe9) T 1 2 3", status), ProcessState::Stopped);
+        assert_eq!(state(b"", ""), ProcessState::Gone);
     }
 
     #[test]

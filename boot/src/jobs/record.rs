@@ -1,11 +1,11 @@
 //! The record of a job: lines of a key and its values, with tabs between.
 
 use std::fmt::Write;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::age;
+use crate::process::stat_fields;
 
 /// The first line of a record.
 const HEAD: &str = "pelago-job\t1";
@@ -130,12 +130,10 @@ impl JobRecord {
 /// When a process was started, in clock ticks since the start of the machine; `None` if there is none, or if
 /// it has ended and not been waited for. No two processes of the same id have the same time.
 pub(crate) fn ticks_of(pid: u32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program stands before it in parentheses, and may itself contain parentheses.
-    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
-    let has_ended = matches!(fields.next()?, "Z" | "X" | "x");
-    // The 22nd field of the line, of which the first two are gone and the third was just taken.
-    fields.nth(18)?.parse().ok().filter(|_| !has_ended)
+    let fields = stat_fields(pid)?;
+    let has_ended = matches!(fields.first()?.as_str(), "Z" | "X" | "x");
+    // The 22nd field of the line, of which the first two are gone.
+    fields.get(19)?.parse().ok().filter(|_| !has_ended)
 }
 
 /// Text without characters that would end a field.

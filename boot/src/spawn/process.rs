@@ -2,7 +2,7 @@
 //!
 //! Invariant: each process has its own process group, and is reaped only after the rest of its group has been
 //! killed, so that the id of the group cannot have been reused. The process dies with the thread that started
-//! it.
+//! it. A job has ended only when the rest of each group has, which takes a moment on a busy machine.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -12,19 +12,25 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpgid, getpid, getppid, kill_process_group, pidfd_open,
-    pidfd_send_signal, set_parent_process_death_signal, waitid,
+    pidfd_send_signal, set_parent_process_death_signal, test_kill_process_group, waitid,
 };
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::pes::Pes;
 use super::signals::{restore, take_terminal};
 use super::tool::{ReadyTool, output_file};
+use crate::process::stat_fields;
+
+/// How long the kernel has to end the rest of the groups that were killed.
+const REST_LIMIT: Duration = Duration::from_secs(1);
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +44,8 @@ pub(super) struct Process {
     pid: Pid,
     handle: OwnedFd,
     reaped: bool,
+    /// The rest of its group, which was killed when the process had ended, and had not ended then.
+    rest: Vec<OwnedFd>,
     /// Our end of its PMI socket, until it closes its own.
     pub(super) socket: Option<OwnedFd>,
 }
@@ -207,7 +215,7 @@ impl Process {
             let _ = kill_process_group(pid, Signal::KILL);
             let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
         })?;
-        Ok(Self { pid, handle, reaped: false, socket })
+        Ok(Self { pid, handle, reaped: false, rest: Vec::new(), socket })
     }
 
     pub(super) fn pid(&self) -> i32 {
@@ -245,6 +253,7 @@ impl Process {
         let status = waitid(which(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | waiting).ok()??;
         let _ = kill_process_group(self.pid, Signal::KILL);
         let _ = waitid(which(), WaitIdOptions::EXITED);
+        self.rest = members(self.pid);
         self.reaped = true;
         match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => Some(End::Exit(code)),
@@ -261,11 +270,35 @@ impl AsFd for Process {
 }
 
 impl Drop for Process {
-    /// A process does not outlive its launcher, even if the launcher fails during the start.
+    /// A process and its group do not outlive their launcher, even if the launcher fails during the start.
     fn drop(&mut self) {
         self.signal(Signal::KILL);
         if !self.reaped {
             self.reap_with(WaitIdOptions::empty());
         }
+        let deadline = Instant::now() + REST_LIMIT;
+        for member in &self.rest {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let mut fds = [PollFd::new(member, PollFlags::IN)];
+            let _ = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+        }
     }
+}
+
+/// Handles of the processes of a group whose leader is gone. They are not children of this process.
+fn members(group: Pid) -> Vec<OwnedFd> {
+    if test_kill_process_group(group).is_err() {
+        return Vec::new();
+    }
+    let Ok(all) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let pids = all.flatten().filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    let members = pids.filter(|pid| group_of(*pid) == Some(group));
+    members.filter_map(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()).collect()
+}
+
+/// The group of any process. The system call would do, but threads of the kernel have a group 0, which its
+/// wrapper refuses.
+fn group_of(pid: Pid) -> Option<Pid> {
+    let fields = stat_fields(pid.as_raw_pid().cast_unsigned())?;
+    Pid::from_raw(fields.get(2)?.parse().ok()?)
 }

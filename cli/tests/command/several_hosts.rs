@@ -281,7 +281,7 @@ fn a_killed_pe_ends_the_job() {
 fn what_pes_leave_in_the_background_ends_with_the_job() {
     for status in [0, 3] {
         let line = format!("sleep 1000 & exit {status}");
-        assert_eq!(Started::new(on("a,b", &["sh", "-c", &line])).settle().status, status);
+        assert_eq!(Started::new(on("a,b", &["sh", "-c", &line])).end().status, status);
     }
 }
 
