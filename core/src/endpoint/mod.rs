@@ -335,6 +335,11 @@ impl Endpoint {
         self.signal_bytes.is_some_and(|limit| bytes <= limit)
     }
 
+    /// The same for puts whose source is free as soon as they are started.
+    pub fn signals_injected(&self, bytes: usize) -> bool {
+        self.signals(bytes) && self.injects(bytes)
+    }
+
     /// Makes the next quiet wait for the runtime's messages as well.
     pub fn flush(&self) {
         self.call_if_open(|net| {

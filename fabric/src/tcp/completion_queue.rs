@@ -7,7 +7,6 @@
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::types::{Completions, Event, Token};
 use parking_lot::Mutex;
-use std::collections::VecDeque;
 
 /// An event of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +23,9 @@ pub(super) struct CompletionQueue {
     puts: AtomicU64,
     gets: AtomicU64,
     has_entries: AtomicBool,
-    entries: Mutex<VecDeque<Entry>>,
+    entries: Mutex<Vec<Entry>>,
+    /// Where entries are moved before they are handed out.
+    taken: Mutex<Vec<Entry>>,
 }
 
 impl CompletionQueue {
@@ -49,7 +50,7 @@ impl CompletionQueue {
 
     /// Adds an event for the next progress of the endpoint.
     pub(super) fn push(&self, entry: Entry) {
-        self.entries.lock().push_back(entry);
+        self.entries.lock().push(entry);
         // The lock orders the events; this is a hint.
         self.has_entries.store(true, Ordering::Relaxed);
     }
@@ -59,15 +60,21 @@ impl CompletionQueue {
         if !self.has_entries() || !self.has_entries.swap(false, Ordering::Relaxed) {
             return 0;
         }
-        // The lock is not held while the caller's code runs.
-        let entries = std::mem::take(&mut *self.entries.lock());
-        for entry in &entries {
-            handle(match *entry {
+        // The caller's code runs without the lock of the entries. Events of operations that it starts go
+        // there; a thread that drains meanwhile takes none.
+        let Some(mut taken) = self.taken.try_lock() else {
+            self.has_entries.store(true, Ordering::Relaxed);
+            return 0;
+        };
+        std::mem::swap(&mut *taken, &mut *self.entries.lock());
+        let count = taken.len();
+        for entry in taken.drain(..) {
+            handle(match entry {
                 Entry::Sent(token) => Event::Sent(token),
                 Entry::Done(token) => Event::Done(token),
             });
         }
-        entries.len()
+        count
     }
 
     /// Whether there are events.

@@ -262,6 +262,11 @@ impl Domain {
             added.map_err(failed("watching a listener", DESCRIPTORS))?;
         }
         let local_pes: io::Result<Box<[LocalPe]>> = (0..each).map(|_| LocalPe::open()).collect();
+        let local_pes = local_pes.map_err(failed("opening a doorbell", DESCRIPTORS))?;
+        if let [only] = &*local_pes {
+            let added = poller.add(only.doorbell(), Tag::Doorbell.code(), Interest::Input);
+            added.map_err(failed("watching a doorbell", DESCRIPTORS))?;
+        }
         Ok(Domain {
             process,
             each,
@@ -273,7 +278,7 @@ impl Domain {
             poller,
             card,
             interfaces,
-            local_pes: local_pes.map_err(failed("opening a doorbell", DESCRIPTORS))?,
+            local_pes,
             peers: LazyTable::new(processes),
             lookup: OnceLock::new(),
             incoming: Mutex::default(),
@@ -511,8 +516,13 @@ impl Domain {
         }
     }
 
-    /// The wait descriptor of a PE, on which its service thread sleeps.
+    /// The wait descriptor of a PE, on which its service thread sleeps. For the only PE of its process that
+    /// is the poller: the system would look at a set around it whenever something arrives, also while nobody
+    /// sleeps.
     pub(super) fn wait_descriptor(&self, slot: usize) -> io::Result<OwnedFd> {
+        if self.local_pes.len() == 1 {
+            return self.poller.descriptor();
+        }
         let poller = Poller::open()?;
         poller.add(self.poller.as_raw(), 0, Interest::Input)?;
         poller.add(self.local_pes[slot].doorbell(), 1, Interest::Input)?;
@@ -542,6 +552,8 @@ pub(super) enum Tag {
     Incoming(u32),
     /// By its process.
     Peer(usize),
+    /// That of the only PE of this process, which each round of progress resets.
+    Doorbell,
 }
 
 impl Tag {
@@ -550,6 +562,7 @@ impl Tag {
             Tag::Listener(i) => u64::from(i),
             Tag::Incoming(socket) => 1 << 62 | u64::from(socket),
             Tag::Peer(process) => 2 << 62 | process as u64,
+            Tag::Doorbell => 3 << 62,
         }
     }
 
@@ -558,7 +571,8 @@ impl Tag {
         match code >> 62 {
             0 => Tag::Listener(number as u32),
             1 => Tag::Incoming(number as u32),
-            _ => Tag::Peer(number as usize),
+            2 => Tag::Peer(number as usize),
+            _ => Tag::Doorbell,
         }
     }
 }

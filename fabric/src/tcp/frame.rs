@@ -125,9 +125,9 @@ impl Header {
     /// Reads a header. An error describes bytes that are not a header.
     #[inline]
     pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Result<Header, String> {
-        let half = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
-        let word = |at: usize| u32::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
-        let long = |at: usize| u64::from_ne_bytes(std::array::from_fn(|i| bytes[at + i]));
+        let half = |at: usize| u16::from_ne_bytes(field(bytes, at));
+        let word = |at: usize| u32::from_ne_bytes(field(bytes, at));
+        let long = |at: usize| u64::from_ne_bytes(field(bytes, at));
         let is_unreported = bytes[0] & UNREPORTED != 0;
         let padding = bytes[0] >> PADDING_SHIFT & PADDING_MASK;
         let kind = Kind::ALL.get(usize::from(bytes[0] & ((1 << PADDING_SHIFT) - 1)).wrapping_sub(1));
@@ -168,6 +168,12 @@ impl Header {
             Kind::Fetch | Kind::Update | Kind::Get | Kind::Ack | Kind::Bye | Kind::Flush => 0,
         }
     }
+}
+
+/// A number of a header, by one load.
+#[inline(always)]
+fn field<const N: usize>(bytes: &[u8; HEADER_BYTES], at: usize) -> [u8; N] {
+    bytes[at..].first_chunk().copied().unwrap_or([0; N])
 }
 
 #[cfg(test)]

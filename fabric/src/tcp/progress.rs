@@ -111,6 +111,7 @@ impl Domain {
                 }
                 Tag::Listener(i) => self.accept(i as usize),
                 Tag::Incoming(socket) => self.advance_incoming(socket),
+                Tag::Doorbell => {}
             }
         }
         if self.n_connecting.load(Ordering::Relaxed) + self.n_incoming.load(Ordering::Relaxed) > 0 {

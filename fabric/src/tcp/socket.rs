@@ -1,14 +1,17 @@
-//! The system's calls on sockets, none of which waits.
+//! The system's calls on sockets, none of which waits. Those that every round of progress makes go straight to
+//! the system: the C library's functions are points of cancellation, which costs a process with several
+//! threads two atomic accesses in each call.
 
 use super::congestion::Congestion;
-use libc::{c_int, c_void};
-use rustix::event::epoll;
+use libc::{c_int, c_long, c_void};
+use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::ptr::{null, null_mut};
 
 /// Connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -33,13 +36,13 @@ pub(super) fn part(start: *const u8, bytes: usize) -> libc::iovec {
     libc::iovec { iov_base: start.cast_mut().cast::<c_void>(), iov_len: bytes }
 }
 
-fn moved(result: isize) -> io::Result<Moved> {
+#[inline]
+fn moved(result: c_long) -> io::Result<Moved> {
     match result {
         0 => Ok(Moved::End),
-        1.. => Ok(Moved::Bytes(result.unsigned_abs())),
+        1.. => Ok(Moved::Bytes(result.unsigned_abs() as usize)),
         _ => match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::WouldBlock => Ok(Moved::Nothing),
-            error if error.kind() == io::ErrorKind::Interrupted => Ok(Moved::Nothing),
+            error if matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR)) => Ok(Moved::Nothing),
             error => Err(error),
         },
     }
@@ -50,16 +53,17 @@ fn moved(result: isize) -> io::Result<Moved> {
 /// # Safety
 /// The parts are valid for reads, and not all empty.
 pub(super) unsafe fn send(socket: RawFd, parts: &[libc::iovec]) -> io::Result<Moved> {
-    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    let (flags, nobody) = (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL, null::<c_void>());
     // SAFETY: the caller has promised the parts; a message of zeros has neither a name nor control data.
     unsafe {
         if let [only] = parts {
-            return moved(libc::send(socket, only.iov_base, only.iov_len, flags));
+            let (start, bytes) = (only.iov_base, only.iov_len);
+            return moved(libc::syscall(libc::SYS_sendto, socket, start, bytes, flags, nobody, 0));
         }
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = parts.as_ptr().cast_mut();
         message.msg_iovlen = parts.len() as _;
-        moved(libc::sendmsg(socket, &raw const message, flags))
+        moved(libc::syscall(libc::SYS_sendmsg, socket, &raw const message, flags))
     }
 }
 
@@ -68,15 +72,17 @@ pub(super) unsafe fn send(socket: RawFd, parts: &[libc::iovec]) -> io::Result<Mo
 /// # Safety
 /// The parts are valid for writes, and not all empty.
 pub(super) unsafe fn receive(socket: RawFd, parts: &mut [libc::iovec]) -> io::Result<Moved> {
+    let (flags, nobody) = (libc::MSG_DONTWAIT, null_mut::<c_void>());
     // SAFETY: the caller has promised the parts; a message of zeros has neither a name nor control data.
     unsafe {
         if let [only] = parts {
-            return moved(libc::recv(socket, only.iov_base, only.iov_len, libc::MSG_DONTWAIT));
+            let (start, bytes) = (only.iov_base, only.iov_len);
+            return moved(libc::syscall(libc::SYS_recvfrom, socket, start, bytes, flags, nobody, nobody));
         }
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = parts.as_mut_ptr();
         message.msg_iovlen = parts.len() as _;
-        moved(libc::recvmsg(socket, &raw mut message, libc::MSG_DONTWAIT))
+        moved(libc::syscall(libc::SYS_recvmsg, socket, &raw mut message, flags))
     }
 }
 
@@ -194,15 +200,14 @@ impl Poller {
 
     /// The tags of descriptors that are ready now, at most as many as `room` holds.
     pub(super) fn ready<'a>(&self, room: &'a mut [u64; 32]) -> &'a [u64] {
-        let mut events = [libc::epoll_event { events: 0, u64: 0 }; 32];
-        // SAFETY: `events` has room for 32 entries.
-        let count = unsafe { libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), 32, 0) };
+        let mut events = [const { MaybeUninit::uninit() }; 32];
         // An error is an interruption, as the descriptor is one of a poller.
-        let count = usize::try_from(count).unwrap_or(0);
-        for (tag, event) in room.iter_mut().zip(&events[..count]) {
-            *tag = event.u64;
+        let found =
+            epoll::wait(&self.0, &mut events, Some(&Timespec::default())).map_or(&[][..], |(found, _)| found);
+        for (tag, event) in room.iter_mut().zip(found) {
+            *tag = event.data.u64();
         }
-        &room[..count]
+        &room[..found.len()]
     }
 }
 

@@ -81,12 +81,13 @@ impl<T: Element> View<'_, T> {
     fn put_signal_cold(&self, pe: Pe, index: usize, source: &[T], signal: Signal<'_>) -> Result<()> {
         let mut outcome = Ok(());
         let start = |counter: Option<&CompletionCounter>| {
-            // SAFETY: the source is free when this returns: at once without a network, or else because
-            // `track` waits for it.
+            // SAFETY: the source is free when this returns: at once without a network or if the put is
+            // injected, or else because `track` waits for it.
             unsafe { self.start_put_signal("put_signal", (pe, index), source, signal, counter) }
         };
         match &self.world().core().net {
             None => start(None),
+            Some(net) if net.signals_injected(size_of_val(source)) => start(None),
             Some(_) => {
                 self.check_pe("put_signal", pe)?;
                 let to = ("put_signal", self.region().pe(pe));
