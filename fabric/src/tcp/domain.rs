@@ -256,17 +256,9 @@ impl Domain {
             .map_err(failed("listening for the job's other processes", remedy_of_listening(&congestion)))?;
         let control = congestion.describe();
         log::debug!(target: "fabric", "tcp listens at {:?}, congestion control: {control}", card.0);
-        let poller = Poller::open().map_err(failed("opening a poller", DESCRIPTORS))?;
-        for (listener, i) in listeners.iter().zip(0..) {
-            let added = poller.add(listener.as_raw_fd(), Tag::Listener(i).code(), Interest::Input);
-            added.map_err(failed("watching a listener", DESCRIPTORS))?;
-        }
         let local_pes: io::Result<Box<[LocalPe]>> = (0..each).map(|_| LocalPe::open()).collect();
         let local_pes = local_pes.map_err(failed("opening a doorbell", DESCRIPTORS))?;
-        if let [only] = &*local_pes {
-            let added = poller.add(only.doorbell(), Tag::Doorbell.code(), Interest::Input);
-            added.map_err(failed("watching a doorbell", DESCRIPTORS))?;
-        }
+        let poller = open_poller(&listeners, &local_pes).map_err(failed("opening a poller", DESCRIPTORS))?;
         Ok(Domain {
             process,
             each,
@@ -542,6 +534,18 @@ impl Domain {
             }
         })
     }
+}
+
+/// A poller that watches the listeners, and the doorbell of the process if it has one PE.
+fn open_poller(listeners: &[OwnedFd], local_pes: &[LocalPe]) -> io::Result<Poller> {
+    let poller = Poller::open()?;
+    for (listener, i) in listeners.iter().zip(0..) {
+        poller.add(listener.as_raw_fd(), Tag::Listener(i).code(), Interest::Input)?;
+    }
+    if let [only] = local_pes {
+        poller.add(only.doorbell(), Tag::Doorbell.code(), Interest::Input)?;
+    }
+    Ok(poller)
 }
 
 /// The meaning of a descriptor that the poller watches.

@@ -1,5 +1,5 @@
-//! The system's calls on sockets, none of which waits. Those that every round of progress makes go straight to
-//! the system: the C library's functions are points of cancellation, which costs a process with several
+//! The system's calls on sockets, none of which waits. Those that every round of progress makes go straight
+//! to the system: the C library's functions are points of cancellation, which costs a process with several
 //! threads two atomic accesses in each call.
 
 use super::congestion::Congestion;
