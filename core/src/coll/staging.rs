@@ -35,6 +35,7 @@ use pelago_fabric::sync::{AtomicU64, Ordering};
 use pelago_fabric::{Completion, copy};
 use pelago_schedule::combine::doubling::Pairing;
 use pelago_schedule::tree::k_nomial;
+use std::mem::MaybeUninit;
 
 /// The most data in a message, in bytes: where puts signal and no PE shares its node, and where not.
 pub const STAGED_BYTES: usize = 4096;
@@ -80,24 +81,40 @@ pub fn staged_bytes(world: &Teams) -> usize {
     if world.net_endpoint().signals(STAGED_BYTES) { STAGED_BYTES } else { PACKED_BYTES }
 }
 
-/// Data of a message, and of what is computed from messages.
+/// Data of a message, and of what is computed from messages. The first bytes are set to zero, as many as are
+/// used: most messages are short.
 #[repr(align(64))]
-pub struct Page([u8; STAGED_BYTES]);
-
-impl Default for Page {
-    fn default() -> Page {
-        Page([0; STAGED_BYTES])
-    }
+pub struct Page {
+    data: [MaybeUninit<u8>; STAGED_BYTES],
+    used: usize,
 }
 
 impl Page {
+    /// A page of which `used` bytes are used, all zero.
+    #[inline]
+    pub fn zeroed(used: usize) -> Page {
+        let mut page = Page { data: [const { MaybeUninit::uninit() }; STAGED_BYTES], used };
+        assert!(used <= STAGED_BYTES, "{used} bytes in a page");
+        // SAFETY: the page has these bytes.
+        unsafe { page.start().write_bytes(0, used) };
+        page
+    }
+
+    /// The start of the bytes that are used.
     pub fn start(&mut self) -> *mut u8 {
-        self.0.as_mut_ptr()
+        self.data.as_mut_ptr().cast()
+    }
+
+    fn bytes(&mut self, count: usize) -> &mut [u8] {
+        assert!(count <= self.used, "{count} bytes of a page of which {} are used", self.used);
+        // SAFETY: these bytes were set when the page was made.
+        unsafe { std::slice::from_raw_parts_mut(self.start(), count) }
     }
 
     /// Takes the bytes of another page that are zero here.
-    pub fn join(&mut self, other: &Page) {
-        self.0.iter_mut().zip(&other.0).for_each(|(own, other)| *own |= other);
+    pub fn join(&mut self, other: &mut Page) {
+        let count = self.used.min(other.used);
+        self.bytes(count).iter_mut().zip(other.bytes(count)).for_each(|(own, other)| *own |= *other);
     }
 }
 
@@ -218,13 +235,13 @@ impl Staging<'_> {
     #[track_caller]
     pub fn exchange(&self, own: &mut Page, bytes: usize, mut fold: impl FnMut(&mut Page, &mut Page, bool)) {
         let number = self.levels.next_exchange();
-        let mut other = Page::default();
+        let mut other = Page::zeroed(bytes);
         for (step, rank, buffer) in self.steps(number) {
             match step {
-                Step::Send => self.send(rank, buffer, number, &own.0[..bytes]),
-                Step::Replace => self.receive(rank, buffer, number, &mut own.0[..bytes]),
+                Step::Send => self.send(rank, buffer, number, own.bytes(bytes)),
+                Step::Replace => self.receive(rank, buffer, number, own.bytes(bytes)),
                 Step::Combine { is_left } => {
-                    self.receive(rank, buffer, number, &mut other.0[..bytes]);
+                    self.receive(rank, buffer, number, other.bytes(bytes));
                     fold(own, &mut other, is_left);
                 }
                 Step::Flush => self.world.progress(),
@@ -237,12 +254,13 @@ impl Staging<'_> {
         levels.groups.len() <= buffers(levels.block_ranks) + 1
     }
 
-    /// Sends a message to each other leader and receives one from it. `pack` writes the one to a group and
-    /// returns its length, `between` runs while they are under way, and `unpack` takes the one from a group,
-    /// whose length `bytes_from` knows. All have begun when this returns.
+    /// Sends a message of at most `most` bytes to each other leader and receives one from it. `pack` writes
+    /// the one to a group and returns its length, `between` runs while they are under way, and `unpack` takes
+    /// the one from a group, whose length `bytes_from` knows. All have begun when this returns.
     #[track_caller]
     pub fn exchange_pairs(
         &self,
+        most: usize,
         mut pack: impl FnMut(usize, &mut Page) -> usize,
         between: impl FnOnce(),
         bytes_from: impl Fn(usize) -> usize,
@@ -250,16 +268,16 @@ impl Staging<'_> {
     ) {
         let (groups, me, number) = (&self.levels.groups, self.levels.own, self.levels.next_exchange());
         let set = (number as usize % TURNS) * buffers(self.levels.block_ranks);
-        let (n, mut page) = (groups.len(), Page::default());
+        let (n, mut page) = (groups.len(), Page::zeroed(most));
         for step in 1..n {
             let to = (me + step) % n;
             let bytes = pack(to, &mut page);
-            self.send(groups.leader(to), set + step - 1, number, &page.0[..bytes]);
+            self.send(groups.leader(to), set + step - 1, number, page.bytes(bytes));
         }
         between();
         for step in 1..n {
             let from = (me + n - step) % n;
-            self.receive(groups.leader(from), set + step - 1, number, &mut page.0[..bytes_from(from)]);
+            self.receive(groups.leader(from), set + step - 1, number, page.bytes(bytes_from(from)));
             unpack(from, &mut page);
         }
     }
@@ -327,10 +345,10 @@ impl Staging<'_> {
         };
         let links = k_nomial((me + n - home) % n, n, 2);
         if let Some(parent) = links.parent {
-            self.receive(rank(parent), buffer, number, &mut page.0[..bytes]);
+            self.receive(rank(parent), buffer, number, page.bytes(bytes));
         }
         for &child in &links.children {
-            self.send_as(Completion::Gathered, (rank(child), buffer), number, &page.0[..bytes]);
+            self.send_as(Completion::Gathered, (rank(child), buffer), number, page.bytes(bytes));
         }
         if !links.children.is_empty() && !self.world.net_endpoint().signals(bytes) {
             // Puts that are not sent at once are on their way then.

@@ -193,8 +193,10 @@ fn way(world: &Teams, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> O
     let in_order = |bytes: usize| (bytes <= most).then_some(Way::StagedInOrder);
     // Each leader sends all blocks in each round, those included that the receiver has or does not need.
     let all_staged = |bytes: usize| (bytes <= PACKED_BYTES).then_some(Way::Staged);
-    let has_pairs = is_shared && Staging::has_pairs(levels);
+    let has_pairs = Staging::has_pairs(levels);
     let pairs = |bytes: usize| (has_pairs && bytes <= staged_bytes(world)).then_some(Way::Pairs);
+    // Two nodes need one message each way in both forms, and it is shorter by pairs.
+    let are_two = levels.groups.len() == 2;
     // Nodes whose ranks are not one range each are combined node by node all the same where operands may
     // change places.
     let combines_by_nodes = call.combiner.as_ref().is_none_or(|combiner| {
@@ -206,9 +208,11 @@ fn way(world: &Teams, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> O
         Broadcast => staged(bytes).or(is_shared.then_some(Way::Leaders)),
         Scatter | Gather => all_staged(all),
         AllGather => all_staged(all)
+            .filter(|_| !are_two)
             .or(pairs(levels.most.saturating_mul(bytes)))
             .or((is_shared && levels.is_ordered).then_some(Way::Leaders)),
         AllToAll => all_staged(all.saturating_mul(n))
+            .filter(|_| !are_two || call.is_in_place())
             .or(pairs(pairs::message_bytes(levels, bytes)).filter(|_| !call.is_in_place())),
         Reduce | AllReduce if !combines_by_nodes => in_order(all),
         Reduce => staged(bytes),
@@ -254,7 +258,7 @@ impl TwoLevel<'_> {
             self.node().finish_at(0);
         }
         if self.levels.is_leader() {
-            self.staging().exchange(&mut Page::default(), 0, |_, _, _| ());
+            self.staging().exchange(&mut Page::zeroed(0), 0, |_, _, _| ());
         }
         if self.has_mates() {
             self.node().release_from(0);
@@ -292,14 +296,18 @@ impl TwoLevel<'_> {
     #[track_caller]
     unsafe fn staged(&self, call: &Call<'_>, source: *const u8, target: *mut u8) {
         let (n, me, bytes) = (self.team.len(), self.team.my_rank(), call.count * call.element_bytes);
-        let mut page = Page::default();
+        let mut page = Page::zeroed(match call.operation {
+            Operation::Broadcast | Operation::Reduce | Operation::AllReduce => bytes,
+            Operation::AllToAll => n * n * bytes,
+            _ => n * bytes,
+        });
         // SAFETY: the caller has promised source and target; a page holds the staged data.
         unsafe {
             match call.operation {
                 Operation::Barrier => self.sync(),
                 Operation::Broadcast => self.broadcast(call.root, source, target, &mut page, bytes),
                 Operation::Scatter => {
-                    let mut all = Page::default();
+                    let mut all = Page::zeroed(n * bytes);
                     self.broadcast(call.root, source, all.start(), &mut page, n * bytes);
                     copy::transfer(target, all.start().add(me * bytes), bytes);
                 }
@@ -312,7 +320,7 @@ impl TwoLevel<'_> {
                     self.spread_to_all(&mut page, target, n * bytes);
                 }
                 Operation::AllToAll => {
-                    let mut all = Page::default();
+                    let mut all = Page::zeroed(n * n * bytes);
                     self.gather(source, &mut page, n * bytes);
                     self.spread_to_all(&mut page, all.start(), n * n * bytes);
                     for rank in 0..n {
@@ -329,7 +337,7 @@ impl TwoLevel<'_> {
                     self.spread_to_all(&mut page, target, bytes);
                 }
                 Operation::ReduceScatter => {
-                    let mut all = Page::default();
+                    let mut all = Page::zeroed(n * bytes);
                     self.reduce(call.combiner(), source, &mut page, n * bytes);
                     self.spread_to_all(&mut page, all.start(), n * bytes);
                     copy::transfer(target, all.start().add(me * bytes), bytes);
@@ -346,7 +354,7 @@ impl TwoLevel<'_> {
     #[track_caller]
     unsafe fn staged_in_order(&self, call: &Call<'_>, source: *const u8, target: *mut u8) {
         let (n, me, bytes) = (self.team.len(), self.team.my_rank(), call.count * call.element_bytes);
-        let (mut page, mut all) = (Page::default(), Page::default());
+        let (mut page, mut all) = (Page::zeroed(n * bytes), Page::zeroed(n * bytes));
         // SAFETY: the caller has promised source and target; a page holds the blocks of all ranks.
         unsafe {
             self.gather(source, &mut page, bytes);
@@ -407,7 +415,7 @@ impl TwoLevel<'_> {
     /// As [`staged`](TwoLevel::staged).
     #[track_caller]
     unsafe fn gather(&self, source: *const u8, page: &mut Page, bytes: usize) {
-        let (mut here, start) = (Page::default(), page.start());
+        let (mut here, start) = (Page::zeroed(self.levels.node.len() * bytes), page.start());
         let blocks = here.start();
         // SAFETY: the caller has promised the source; a page holds the staged data.
         unsafe {

@@ -176,7 +176,7 @@ fn shown_bytes(call: &MessageCall, n: usize) -> Option<usize> {
 #[inline]
 pub(super) fn is_small(call: &MessageCall, group: &MessageGroup) -> bool {
     let is_by_pairs =
-        || matches!(call.operation, Operation::AllGather | Operation::AllToAll) && group.nodes.are_shared();
+        || matches!(call.operation, Operation::AllGather | Operation::AllToAll) && !group.nodes.is_empty();
     let is_small = |bytes| bytes <= PAGE_BYTES || bytes <= HAND_BYTES && is_by_pairs();
     shown_bytes(call, group.len()).is_some_and(is_small)
 }

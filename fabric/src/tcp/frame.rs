@@ -14,7 +14,7 @@
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 32;
 /// The version of frames.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// The bit of `kind` for puts that are not acknowledged, and those for the words of padding.
 const UNREPORTED: u8 = 0x80;
@@ -49,19 +49,21 @@ pub(super) enum Kind {
     PutSignal = 9,
     /// Does nothing. Its acknowledgement says that all frames before it are executed.
     Flush = 10,
+    /// As `PutSignal`, for a sender that waits for nothing: a broadcast. It is acknowledged as messages are.
+    Spread = 11,
 }
 
 impl Kind {
-    const ALL: [Kind; 10] = {
+    const ALL: [Kind; 11] = {
         use Kind::*;
-        [Put, Get, Reply, Fetch, Update, Message, Ack, Bye, PutSignal, Flush]
+        [Put, Get, Reply, Fetch, Update, Message, Ack, Bye, PutSignal, Flush, Spread]
     };
 
     /// The length of its operands, in bytes.
     #[inline]
     pub(super) fn operand_bytes(self) -> usize {
         match self {
-            Kind::PutSignal => 3 * size_of::<u64>(),
+            Kind::PutSignal | Kind::Spread => 3 * size_of::<u64>(),
             Kind::Fetch | Kind::Update => 2 * size_of::<u64>(),
             _ => 0,
         }
@@ -69,7 +71,19 @@ impl Kind {
 
     /// Whether it changes the receiver's memory, or is a message.
     pub(super) fn is_delivery(self) -> bool {
-        matches!(self, Kind::Put | Kind::PutSignal | Kind::Update | Kind::Message)
+        self.is_put() || matches!(self, Kind::Update | Kind::Message)
+    }
+
+    /// Whether it writes its data to a region.
+    #[inline]
+    pub(super) fn is_put(self) -> bool {
+        matches!(self, Kind::Put | Kind::PutSignal | Kind::Spread)
+    }
+
+    /// Whether nobody waits for its acknowledgement.
+    #[inline]
+    pub(super) fn is_patient(self) -> bool {
+        matches!(self, Kind::Message | Kind::Spread)
     }
 }
 
@@ -132,7 +146,7 @@ impl Header {
         let padding = bytes[0] >> PADDING_SHIFT & PADDING_MASK;
         let kind = Kind::ALL.get(usize::from(bytes[0] & ((1 << PADDING_SHIFT) - 1)).wrapping_sub(1));
         let may_be = |kind: &&Kind| match kind {
-            Kind::Put | Kind::PutSignal => true,
+            kind if kind.is_put() => true,
             Kind::Reply | Kind::Message => !is_unreported,
             _ => !is_unreported && padding == 0,
         };
@@ -164,7 +178,7 @@ impl Header {
     #[inline]
     pub(super) fn data_bytes(&self) -> usize {
         match self.kind {
-            Kind::Put | Kind::PutSignal | Kind::Reply | Kind::Message => self.bytes as usize,
+            Kind::Put | Kind::PutSignal | Kind::Spread | Kind::Reply | Kind::Message => self.bytes as usize,
             Kind::Fetch | Kind::Update | Kind::Get | Kind::Ack | Kind::Bye | Kind::Flush => 0,
         }
     }
@@ -184,13 +198,13 @@ mod tests {
     proptest! {
         #[test]
         fn headers_are_read_as_they_were_written(
-            kind in 0..10_usize, is_short: bool, from: u16, to: u16, code: u16, bytes: u32, acks: u32,
+            kind in 0..11_usize, is_short: bool, from: u16, to: u16, code: u16, bytes: u32, acks: u32,
             word: u64, offset: u64, padding in 0..=PADDING_MAX,
         ) {
             let kind = Kind::ALL[kind];
-            let has_data = matches!(kind, Kind::Put | Kind::PutSignal | Kind::Reply | Kind::Message);
+            let has_data = kind.is_put() || matches!(kind, Kind::Reply | Kind::Message);
             let padding = if has_data { padding } else { 0 };
-            let is_unreported = is_short && matches!(kind, Kind::Put | Kind::PutSignal);
+            let is_unreported = is_short && kind.is_put();
             let header = Header { kind, is_unreported, padding, from, to, code, bytes, acks, word, offset };
             prop_assert_eq!(Header::from_bytes(&header.to_bytes()), Ok(header));
         }
@@ -208,12 +222,12 @@ mod tests {
         let header = Header::control(Kind::Ack, 0);
         for (place, value) in [
             (0, 0),
-            (0, 11),
+            (0, 12),
             (0, UNREPORTED | Kind::Ack as u8),
             (0, 1 << PADDING_SHIFT | Kind::Ack as u8),
             (1, 0),
-            (1, 2),
-            (1, 4),
+            (1, 3),
+            (1, 5),
         ] {
             let mut bytes = header.to_bytes();
             bytes[place] = value;

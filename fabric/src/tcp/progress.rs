@@ -398,7 +398,7 @@ impl Domain {
             let mut receiver = peer.receiver();
             let mut queue = peer.send_queue();
             let is_affected = receiver.direct().is_some_and(|header| match header.kind {
-                Kind::Put | Kind::PutSignal => slot == Some(header.to.into()),
+                kind if kind.is_put() => slot == Some(header.to.into()),
                 _ => queue.next_reply().is_some_and(|reply| Arc::ptr_eq(&reply.completions, completions)),
             });
             if is_affected {

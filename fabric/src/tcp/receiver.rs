@@ -240,7 +240,7 @@ impl Receiver {
 
 /// Whether the data of such a frame have a target, into which they can be received.
 fn has_target(kind: Kind) -> bool {
-    matches!(kind, Kind::Put | Kind::PutSignal | Kind::Reply)
+    kind.is_put() || kind == Kind::Reply
 }
 
 /// Reads the operands of a frame.

@@ -261,7 +261,7 @@ impl SendQueue {
     #[cold]
     fn padding(&self, header: &Header, source: *const u8) -> u8 {
         let first = self.batch.len() - self.sent + HEADER_BYTES + header.kind.operand_bytes();
-        let has_target = matches!(header.kind, Kind::Put | Kind::PutSignal);
+        let has_target = header.kind.is_put();
         let is_quick = |words: &u8| {
             let place = first + usize::from(*words) * size_of::<u64>();
             let slow_target = has_target && copy::is_slow_distance(header.offset as usize, place);
@@ -452,7 +452,7 @@ mod tests {
                 let header = Header { padding, ..header };
                 let place = queue.batch.len() + HEADER_BYTES + header.before_data_bytes();
                 assert!(!copy::is_slow_distance(place, source), "{kind:?} from {source}");
-                let is_put = matches!(kind, Kind::Put | Kind::PutSignal);
+                let is_put = kind.is_put();
                 assert!(!is_put || !copy::is_slow_distance(offset as usize, place), "{kind:?} to {offset}");
             }
         }

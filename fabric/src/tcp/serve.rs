@@ -41,7 +41,7 @@ impl Domain {
                 Next::WantsTarget(header) => {
                     let bytes = header.data_bytes();
                     let target = match header.kind {
-                        Kind::Put | Kind::PutSignal => {
+                        kind if kind.is_put() => {
                             self.place(header.to.into(), header.word, header.offset, bytes)?
                         }
                         _ => reply_target(&peer.send_queue(), bytes)?,
@@ -77,7 +77,7 @@ impl Domain {
         // SYNC POINT arrival: a thread that sees the data of this frame sees those of all earlier frames.
         fence(Ordering::Release);
         match (header.kind, data) {
-            (Kind::Put | Kind::PutSignal, data) => {
+            (kind, data) if kind.is_put() => {
                 // SAFETY: the caller's promises are the same.
                 unsafe { self.execute_put((header, operands), data)? };
             }
@@ -121,7 +121,7 @@ impl Domain {
         if header.is_acknowledged() {
             peer.count_executed();
             self.list_ack(peer);
-            if header.kind != Kind::Message || peer.owed_acks() >= OwedAcks::MESSAGES_MAX {
+            if !header.kind.is_patient() || peer.owed_acks() >= OwedAcks::MESSAGES_MAX {
                 self.owed_acks.hurry();
             }
         }
@@ -146,7 +146,7 @@ impl Domain {
                 unsafe { copy::transfer(target, data, bytes) };
             }
         }
-        if header.kind == Kind::PutSignal {
+        if header.kind != Kind::Put {
             let [key, offset, operand] = operands;
             self.execute_atomic(header, (key, offset), [operand, 0])?;
         }

@@ -41,6 +41,10 @@ impl TwoLevel<'_> {
     /// As [`staged`](TwoLevel::staged).
     #[track_caller]
     pub unsafe fn by_pairs_handed_over(&self, call: &Call<'_>, source: *const u8, target: *mut u8) {
+        if !self.has_mates() {
+            // SAFETY: the caller has promised both, and no other member accesses them.
+            return unsafe { self.pairs(call, target, &|_| target, &|_| source.cast_mut()) };
+        }
         let (n, bytes) = (self.team.len(), call.count * call.element_bytes);
         let [from, into] = [0, 1].map(|area| move |place| self.hand_over_area(place, area));
         let me = self.levels.node.my_rank();
@@ -93,6 +97,7 @@ impl TwoLevel<'_> {
             // sources hold their data, and no PE reads their targets.
             unsafe {
                 self.staging().exchange_pairs(
+                    message_bytes(self.levels, bytes),
                     |group, page| {
                         let mut block = page.start();
                         for place in 0..mates.len() {
@@ -153,6 +158,7 @@ impl TwoLevel<'_> {
             // sources hold their data, and no PE reads this target.
             unsafe {
                 self.staging().exchange_pairs(
+                    self.levels.most * bytes,
                     |_, page| {
                         for place in 0..node.len() {
                             copy::copy(page.start().add(place * bytes), from(place), bytes);
