@@ -18,7 +18,7 @@ use super::operand::Operand;
 use super::plans::{Among, Key};
 use super::reduction::Combiner;
 use super::schedule::Rank;
-use super::select;
+use super::select::{self, Reason};
 use super::shape::{Blocks, Operation, Shape};
 use super::staging::{self, PACKED_BYTES, Page, Staging, staged_bytes};
 use super::sync_memory::Plan;
@@ -35,6 +35,9 @@ mod pairs;
 
 /// From here on the members of a node lead a part of an all-reduce each.
 const SPLIT_BYTES: usize = 64 << 10;
+
+/// Pages by which the leaders of nodes with several members combine at most.
+const PAGES_MAX: usize = 2;
 
 /// How a call is done, with sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -398,15 +401,51 @@ impl TwoLevel<'_> {
                 false => copy::copy(start, source, bytes),
             }
         }
-        if !self.levels.is_leader() {
-            return;
+        if self.levels.is_leader() {
+            self.combine_pages(combiner, page, bytes);
         }
+    }
+
+    /// Combines the pages of all leaders.
+    #[track_caller]
+    fn combine_pages(&self, combiner: &Combiner, page: &mut Page, bytes: usize) {
         self.staging().exchange(page, bytes, |own, other, is_left| {
             let (own, other) = (own.start(), other.start());
             let (left, right) = if is_left { (other, own) } else { (own, other) };
             // SAFETY: pages hold the staged data, whole elements, and are aligned.
             self.run(combiner, |combiner| unsafe { combiner.combine(left, right, own, bytes) });
         });
+    }
+
+    /// Bytes of whole elements in each page by which the leaders combine, if a few pages are enough and
+    /// nobody has chosen another algorithm for them.
+    fn pages_for(&self, call: &Call<'_>) -> Option<usize> {
+        let most = staged_bytes(self.world);
+        let each = most - most % call.element_bytes;
+        if each == 0 || call.count * call.element_bytes > PAGES_MAX * most || self.leaders_by.is_some() {
+            return None;
+        }
+        let (shape, laws) = (shape_among(self.levels, call, true), call.combiner().laws());
+        let choice = self.world.collectives.preferences().choose(&shape, Some(laws))?;
+        (choice.reason == Reason::BuiltIn).then_some(each)
+    }
+
+    /// Combines the data of all leaders at `data`, by pages of `each` bytes.
+    ///
+    /// # Safety
+    /// The place is valid for `bytes` bytes.
+    #[track_caller]
+    unsafe fn combine_leaders(&self, combiner: &Combiner, data: *mut u8, bytes: usize, each: usize) {
+        for start in (0..bytes).step_by(each) {
+            let length = each.min(bytes - start);
+            let mut page = Page::zeroed(length);
+            // SAFETY: the caller has promised the place, and the page has as many bytes.
+            unsafe {
+                copy::copy(page.start(), data.add(start), length);
+                self.combine_pages(combiner, &mut page, length);
+                copy::copy(data.add(start), page.start(), length);
+            }
+        }
     }
 
     /// Brings the blocks of all ranks, in their order, to the leaders' pages, which are zero.
@@ -553,7 +592,12 @@ impl TwoLevel<'_> {
                         false => copy_apart(target.own, source.own, bytes),
                     }
                     if levels.is_leader() {
-                        self.run_among(call, Among::Leaders, (target.own, target.own), (target, 0))?;
+                        match self.pages_for(call) {
+                            Some(each) => self.combine_leaders(call.combiner(), target.own, bytes, each),
+                            None => {
+                                self.run_among(call, Among::Leaders, (target.own, target.own), (target, 0))?;
+                            }
+                        }
                     }
                     if self.has_mates() {
                         self.node().broadcast(0, &into, &into, bytes);

@@ -11,7 +11,7 @@
 //! count says which puts are complete, and a reply belongs to the oldest operation that expects one.
 
 use super::completion_queue::{CompletionQueue, Entry};
-use super::frame::{HEADER_BYTES, Header, Kind, PADDING_MAX};
+use super::frame::{HEADER_BYTES, Header, PADDING_MAX};
 use super::socket::{self, Moved};
 use super::stream::{self, Sealer};
 use crate::amo::AtomicKind;
@@ -438,6 +438,7 @@ impl SendQueue {
 
 #[cfg(test)]
 mod tests {
+    use super::super::frame::Kind;
     use super::*;
 
     #[test]
