@@ -8,7 +8,9 @@ use pelago::prelude::*;
 use pelago::sim::SimParams;
 
 /// The node of each PE.
-const PLACES: [&[u32]; 6] = [
+const PLACES: [&[u32]; 8] = [
+    &[0, 1],
+    &[0, 1, 2, 3],
     &[0, 1, 0, 1, 1],
     &[0, 0, 0, 1],
     &[0, 1, 2, 0, 1, 2],

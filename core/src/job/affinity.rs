@@ -71,8 +71,9 @@ impl Affinity {
     /// How the next wait treats the core.
     pub fn core(&self) -> Core {
         match self.shared_waits.load(Ordering::Relaxed) {
-            0 => Core::Own,
-            1 => Core::Doubtful,
+            // Another PE that runs on this core may sleep now, and need it in the next moment.
+            0 if self.pes_per_core() <= 1 => Core::Own,
+            0 | 1 => Core::Doubtful,
             waits => {
                 self.shared_waits.store(waits - 1, Ordering::Relaxed);
                 Core::Shared
@@ -263,6 +264,8 @@ mod tests {
         assert_eq!((shared, affinity.core()), (SHARED_WAITS as usize - 1, Core::Doubtful));
         affinity.note_shared(false);
         assert_eq!(affinity.core(), Core::Own);
+        affinity.pes_per_core.store(2, Ordering::Relaxed);
+        assert_eq!(affinity.core(), Core::Doubtful, "PEs outnumber the cores");
     }
 
     #[test]
