@@ -256,6 +256,9 @@ impl Core {
             engine.policy = engine.policy.recorded();
         }
         engine.affinity.spread(&engine, settings.spread);
+        if engine.affinity.pes_per_core() > 1 {
+            engine.policy = engine.policy.crowded(settings);
+        }
         Ok(engine)
     }
 

@@ -36,9 +36,6 @@ mod pairs;
 /// From here on the members of a node lead a part of an all-reduce each.
 const SPLIT_BYTES: usize = 64 << 10;
 
-/// Pages by which the leaders of nodes with several members combine at most.
-const PAGES_MAX: usize = 2;
-
 /// How a call is done, with sizes in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
@@ -417,34 +414,29 @@ impl TwoLevel<'_> {
         });
     }
 
-    /// Bytes of whole elements in each page by which the leaders combine, if a few pages are enough and
-    /// nobody has chosen another algorithm for them.
-    fn pages_for(&self, call: &Call<'_>) -> Option<usize> {
-        let most = staged_bytes(self.world);
-        let each = most - most % call.element_bytes;
-        if each == 0 || call.count * call.element_bytes > PAGES_MAX * most || self.leaders_by.is_some() {
-            return None;
+    /// Whether the leaders combine by one message each way and round: their data fit, and nobody has chosen
+    /// another algorithm for them.
+    fn fits_page(&self, call: &Call<'_>) -> bool {
+        if call.count * call.element_bytes > staged_bytes(self.world) || self.leaders_by.is_some() {
+            return false;
         }
         let (shape, laws) = (shape_among(self.levels, call, true), call.combiner().laws());
-        let choice = self.world.collectives.preferences().choose(&shape, Some(laws))?;
-        (choice.reason == Reason::BuiltIn).then_some(each)
+        let choice = self.world.collectives.preferences().choose(&shape, Some(laws));
+        choice.is_some_and(|choice| choice.reason == Reason::BuiltIn)
     }
 
-    /// Combines the data of all leaders at `data`, by pages of `each` bytes.
+    /// Combines the data of all leaders at `data`, which fit into a page.
     ///
     /// # Safety
     /// The place is valid for `bytes` bytes.
     #[track_caller]
-    unsafe fn combine_leaders(&self, combiner: &Combiner, data: *mut u8, bytes: usize, each: usize) {
-        for start in (0..bytes).step_by(each) {
-            let length = each.min(bytes - start);
-            let mut page = Page::zeroed(length);
-            // SAFETY: the caller has promised the place, and the page has as many bytes.
-            unsafe {
-                copy::copy(page.start(), data.add(start), length);
-                self.combine_pages(combiner, &mut page, length);
-                copy::copy(data.add(start), page.start(), length);
-            }
+    unsafe fn combine_leaders(&self, combiner: &Combiner, data: *mut u8, bytes: usize) {
+        let mut page = Page::zeroed(bytes);
+        // SAFETY: the caller has promised the place, and the page has as many bytes.
+        unsafe {
+            copy::copy(page.start(), data, bytes);
+            self.combine_pages(combiner, &mut page, bytes);
+            copy::copy(data, page.start(), bytes);
         }
     }
 
@@ -592,9 +584,9 @@ impl TwoLevel<'_> {
                         false => copy_apart(target.own, source.own, bytes),
                     }
                     if levels.is_leader() {
-                        match self.pages_for(call) {
-                            Some(each) => self.combine_leaders(call.combiner(), target.own, bytes, each),
-                            None => {
+                        match self.fits_page(call) {
+                            true => self.combine_leaders(call.combiner(), target.own, bytes),
+                            false => {
                                 self.run_among(call, Among::Leaders, (target.own, target.own), (target, 0))?;
                             }
                         }

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 /// The number of polls of a network that makes progress by itself before a PE yields its core for the first
 /// time.
 const NET_SPINS: u32 = 32;
+/// The polls before a PE yields, where PEs outnumber the cores: the awaited PE may need this one.
+const CROWDED_SPINS: u32 = 10;
 /// The time of polls before the first round of progress of a network that makes progress by itself. Events
 /// from PEs of the same node mostly occur within this time; a round takes 0.5 to 1.5 us.
 const BEFORE_NET: Duration = Duration::from_nanos(1200);
@@ -68,7 +70,7 @@ impl WaitPolicy {
     /// PEs that all have a core of their own spin; PEs that share cores soon yield them. If a network makes
     /// progress only in calls of the runtime, every poll is a round of progress.
     pub fn new(n_here: usize, cores: usize, net: Option<&Endpoint>, settings: &Settings) -> WaitPolicy {
-        let (spins, yields) = if n_here <= cores { (2000, 100) } else { (10, 200) };
+        let (spins, yields) = if n_here <= cores { (2000, 100) } else { (CROWDED_SPINS, 200) };
         let spins = settings.spins.unwrap_or(spins);
         let spins = match net {
             None => spins,
@@ -110,6 +112,12 @@ fn polls_in(time: Duration) -> u32 {
 }
 
 impl WaitPolicy {
+    /// The policy of a PE of one of several nodes on a machine whose cores the PEs of all outnumber.
+    pub fn crowded(self, settings: &Settings) -> WaitPolicy {
+        let most = if settings.spins.is_none() { CROWDED_SPINS } else { u32::MAX };
+        WaitPolicy { spins: self.spins.min(most), ..self }
+    }
+
     /// The policy of a PE that records its waits, so that their first polls are recorded as well.
     pub fn recorded(self) -> WaitPolicy {
         WaitPolicy { spins: 0, recorded_spins: self.spins, ..self }
@@ -206,5 +214,13 @@ mod tests {
         assert_eq!(note(slice), (true, Duration::ZERO));
         let crowded = WaitPolicy::new(3, 2, None, &settings);
         assert_eq!(Sharing::default().awake(&crowded), Duration::ZERO, "PEs outnumber the cores");
+    }
+
+    #[test]
+    fn where_nodes_share_a_machine_a_pe_polls_as_often_as_where_its_own_node_is_crowded() {
+        let of = |spins| Settings { spins, ..Settings::default() };
+        let spins = |settings: &Settings| WaitPolicy::new(2, 2, None, settings).crowded(settings).spins;
+        assert_eq!(spins(&of(None)), WaitPolicy::new(3, 2, None, &of(None)).spins);
+        assert_eq!(spins(&of(Some(500))), 500, "what is set goes before");
     }
 }
