@@ -297,6 +297,7 @@ impl TwoLevel<'_> {
     unsafe fn staged(&self, call: &Call<'_>, source: *const u8, target: *mut u8) {
         let (n, me, bytes) = (self.team.len(), self.team.my_rank(), call.count * call.element_bytes);
         let mut page = Page::zeroed(match call.operation {
+            Operation::Barrier => 0,
             Operation::Broadcast | Operation::Reduce | Operation::AllReduce => bytes,
             Operation::AllToAll => n * n * bytes,
             _ => n * bytes,

@@ -4,6 +4,7 @@ use super::super::domain::OwedAcks;
 use super::super::send_queue::AT_ONCE;
 use super::*;
 use crate::sync::Ordering;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 #[test]
 fn messages_are_gathered_while_more_follow() {
@@ -123,6 +124,50 @@ fn acknowledgements_of_a_few_messages_wait_for_a_frame_that_carries_them() {
     receive(1);
     assert_eq!(target.send(0, 0, &[7; 100]), Status::Done);
     assert_eq!(sender.owed_acks(), 0, "a frame in the other direction carries it");
+    let broadcast = || start_broadcast(origin, 1);
+    broadcast();
+    receive(1);
+    assert_eq!(rounds_until_acknowledged(), Some(OwedAcks::IDLE_MAX), "nobody waits for a broadcast");
+    (0..OwedAcks::MESSAGES_MAX).for_each(|_| broadcast());
+    receive(OwedAcks::MESSAGES_MAX);
+    assert_eq!(rounds_until_acknowledged(), Some(1), "the root gathers the next ones");
+}
+
+/// Starts a put with a signal as the root of a broadcast does.
+fn start_broadcast(origin: &Tcp, pe: usize) {
+    let value = 7_u64;
+    let [target, word] = [8, 16].map(|offset_bytes| Remote { key: KEY, offset_bytes });
+    let (source, completion) = ((&raw const value).cast(), Completion::Gathered);
+    let put = Put { pe, target, source, bytes: 8, completion };
+    let atomic = Atomic { kind: AtomicKind::U64, op: AtomicOp::Add, operand: 1, compare: 0 };
+    // SAFETY: the value is copied, and both places lie in the region.
+    assert_eq!(unsafe { origin.put_signal(put, Signal { word, atomic }) }, Status::Pending);
+}
+
+#[test]
+fn the_wait_descriptor_tells_of_the_doorbell_and_of_arrivals() {
+    for each in [1, 2] {
+        let job = Job::with_several(2 * each, each);
+        job.put(0, each, 1);
+        let pe = &job.endpoints[each];
+        let descriptor = pe.wait_descriptor().unwrap();
+        let tells = || {
+            let mut fds = [PollFd::new(&descriptor, PollFlags::IN)];
+            poll(&mut fds, Some(&Timespec::default())).unwrap() > 0
+        };
+        job.until("a descriptor that tells of nothing", || !tells());
+        pe.domain.local_pes[0].ring();
+        assert!(tells(), "the doorbell rings, {each} PEs in the process");
+        pe.progress(&mut |_| ()).unwrap();
+        assert!(!tells(), "progress resets it");
+        start_broadcast(&job.endpoints[0], each);
+        let until = Instant::now() + Duration::from_secs(20);
+        while !tells() {
+            assert!(Instant::now() < until, "waited in vain for the descriptor to tell of a put");
+        }
+        job.until("a descriptor that tells of nothing", || !tells());
+        assert_eq!(job.memory[each][REGION_BYTES / 8 + 1], 7);
+    }
 }
 
 #[test]
