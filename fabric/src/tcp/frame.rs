@@ -49,21 +49,21 @@ pub(super) enum Kind {
     PutSignal = 9,
     /// Does nothing. Its acknowledgement says that all frames before it are executed.
     Flush = 10,
-    /// As `PutSignal`, for a sender that waits for nothing: a broadcast. It is acknowledged as messages are.
-    Spread = 11,
+    /// A `PutSignal` of the root of a broadcast, which waits for nothing. It is acknowledged as messages are.
+    Broadcast = 11,
 }
 
 impl Kind {
     const ALL: [Kind; 11] = {
         use Kind::*;
-        [Put, Get, Reply, Fetch, Update, Message, Ack, Bye, PutSignal, Flush, Spread]
+        [Put, Get, Reply, Fetch, Update, Message, Ack, Bye, PutSignal, Flush, Broadcast]
     };
 
     /// The length of its operands, in bytes.
     #[inline]
     pub(super) fn operand_bytes(self) -> usize {
         match self {
-            Kind::PutSignal | Kind::Spread => 3 * size_of::<u64>(),
+            Kind::PutSignal | Kind::Broadcast => 3 * size_of::<u64>(),
             Kind::Fetch | Kind::Update => 2 * size_of::<u64>(),
             _ => 0,
         }
@@ -77,13 +77,19 @@ impl Kind {
     /// Whether it writes its data to a region.
     #[inline]
     pub(super) fn is_put(self) -> bool {
-        matches!(self, Kind::Put | Kind::PutSignal | Kind::Spread)
+        self == Kind::Put || self.has_signal()
     }
 
-    /// Whether nobody waits for its acknowledgement.
+    /// Whether an atomic follows its data.
     #[inline]
-    pub(super) fn is_patient(self) -> bool {
-        matches!(self, Kind::Message | Kind::Spread)
+    pub(super) fn has_signal(self) -> bool {
+        matches!(self, Kind::PutSignal | Kind::Broadcast)
+    }
+
+    /// Whether its acknowledgement waits for a frame that carries it, as nobody waits for it.
+    #[inline]
+    pub(super) fn is_acknowledged_late(self) -> bool {
+        matches!(self, Kind::Message | Kind::Broadcast)
     }
 }
 
@@ -178,7 +184,9 @@ impl Header {
     #[inline]
     pub(super) fn data_bytes(&self) -> usize {
         match self.kind {
-            Kind::Put | Kind::PutSignal | Kind::Spread | Kind::Reply | Kind::Message => self.bytes as usize,
+            Kind::Put | Kind::PutSignal | Kind::Broadcast | Kind::Reply | Kind::Message => {
+                self.bytes as usize
+            }
             Kind::Fetch | Kind::Update | Kind::Get | Kind::Ack | Kind::Bye | Kind::Flush => 0,
         }
     }

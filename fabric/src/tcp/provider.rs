@@ -193,7 +193,7 @@ impl Tcp {
                 None => self.start(peer, (self.header(Kind::Put, slot, bytes, target), &[]), data, starts),
                 Some(Signal { word, atomic }) => {
                     let is_gathered = matches!(completion, Completion::Gathered);
-                    let kind = if is_gathered { Kind::Spread } else { Kind::PutSignal };
+                    let kind = if is_gathered { Kind::Broadcast } else { Kind::PutSignal };
                     let header = self.header(kind, slot, bytes, target);
                     let header = Header { code: atomic.code(), ..header };
                     let operands = [word.key, word.offset_bytes as u64, atomic.operand];

@@ -121,7 +121,7 @@ impl Domain {
         if header.is_acknowledged() {
             peer.count_executed();
             self.list_ack(peer);
-            if !header.kind.is_patient() || peer.owed_acks() >= OwedAcks::MESSAGES_MAX {
+            if !header.kind.is_acknowledged_late() || peer.owed_acks() >= OwedAcks::MESSAGES_MAX {
                 self.owed_acks.hurry();
             }
         }
@@ -146,7 +146,7 @@ impl Domain {
                 unsafe { copy::transfer(target, data, bytes) };
             }
         }
-        if header.kind != Kind::Put {
+        if header.kind.has_signal() {
             let [key, offset, operand] = operands;
             self.execute_atomic(header, (key, offset), [operand, 0])?;
         }
