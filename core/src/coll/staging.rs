@@ -229,12 +229,13 @@ impl Staging<'_> {
         }
     }
 
-    /// Combines the data of all leaders, of `bytes` bytes, in `own` at all of them. `fold` combines the first
-    /// page with the second one and stores the result in the first one; the flag tells whether the second one
-    /// stands on the left. The leaders of lower nodes stand on the left. All have begun when this returns.
+    /// Combines the data of all leaders, as many bytes as `own` has, in `own` at all of them. `fold`
+    /// combines the first page with the second one and stores the result in the first one; the flag tells
+    /// whether the second one stands on the left. The leaders of lower nodes stand on the left. All have
+    /// begun when this returns.
     #[track_caller]
-    pub fn exchange(&self, own: &mut Page, bytes: usize, mut fold: impl FnMut(&mut Page, &mut Page, bool)) {
-        let number = self.levels.next_exchange();
+    pub fn exchange(&self, own: &mut Page, mut fold: impl FnMut(&mut Page, &mut Page, bool)) {
+        let (number, bytes) = (self.levels.next_exchange(), own.used);
         let mut other = Page::zeroed(bytes);
         for (step, rank, buffer) in self.steps(number) {
             match step {
@@ -331,10 +332,11 @@ impl Staging<'_> {
         aside.chain(first).chain(rounds).chain(last.into_iter().flatten())
     }
 
-    /// Brings the data of `root`, of `bytes` bytes, to the leaders of all nodes but its own. Its buffers are
-    /// free.
+    /// Brings the data of `root`, as many bytes as the page has, to the leaders of all nodes but its own. Its
+    /// buffers are free.
     #[track_caller]
-    pub fn broadcast(&self, root: Rank, page: &mut Page, bytes: usize) {
+    pub fn broadcast(&self, root: Rank, page: &mut Page) {
+        let bytes = page.used;
         let (groups, me) = (&self.levels.groups, self.levels.own);
         let number = self.levels.broadcasts();
         let buffer = TURNS * buffers(self.levels.block_ranks) + (number % HISTORY) as usize;

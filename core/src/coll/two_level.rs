@@ -258,7 +258,7 @@ impl TwoLevel<'_> {
             self.node().finish_at(0);
         }
         if self.levels.is_leader() {
-            self.staging().exchange(&mut Page::zeroed(0), 0, |_, _, _| ());
+            self.staging().exchange(&mut Page::zeroed(0), |_, _, _| ());
         }
         if self.has_mates() {
             self.node().release_from(0);
@@ -407,7 +407,7 @@ impl TwoLevel<'_> {
     /// Combines the pages of all leaders.
     #[track_caller]
     fn combine_pages(&self, combiner: &Combiner, page: &mut Page, bytes: usize) {
-        self.staging().exchange(page, bytes, |own, other, is_left| {
+        self.staging().exchange(page, |own, other, is_left| {
             let (own, other) = (own.start(), other.start());
             let (left, right) = if is_left { (other, own) } else { (own, other) };
             // SAFETY: pages hold the staged data, whole elements, and are aligned.
@@ -464,7 +464,7 @@ impl TwoLevel<'_> {
             unsafe { copy::copy(start.add(rank * bytes), blocks.add(place * bytes), bytes) };
         }
         // Each block is zero at all leaders but one.
-        self.staging().exchange(page, self.team.len() * bytes, |own, other, _| own.join(other));
+        self.staging().exchange(page, |own, other, _| own.join(other));
     }
 
     /// Brings the leader's page to all members of the node, in operations that all members have come to when
@@ -539,7 +539,7 @@ impl TwoLevel<'_> {
         }
         let place = self.place_of(root);
         if self.levels.node.my_rank() == place {
-            self.staging().broadcast(root, page, bytes);
+            self.staging().broadcast(root, page);
         }
         // SAFETY: the caller has promised the target.
         unsafe { self.spread(place, page, target, bytes) };
