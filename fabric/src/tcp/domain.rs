@@ -13,6 +13,7 @@ use super::peer::{Link, Peer};
 use super::progress::Sink;
 use super::send_queue::{AT_ONCE, Data, PendingReply, SendQueue, Source};
 use super::socket::{self, Interest, Poller};
+use super::watch::Watch;
 use crate::contract::Lookup;
 use crate::lazy::LazyTable;
 pub use crate::opening::TcpChoice;
@@ -51,6 +52,7 @@ pub(super) struct Domain {
     pub(super) congestion: Congestion,
     pub(super) listeners: Vec<OwnedFd>,
     pub(super) poller: Poller,
+    pub(super) watch: Watch,
     card: BusinessCard,
     /// The addresses of this machine and their networks.
     pub(super) interfaces: Vec<Interface>,
@@ -259,6 +261,7 @@ impl Domain {
         let local_pes: io::Result<Box<[LocalPe]>> = (0..each).map(|_| LocalPe::open()).collect();
         let local_pes = local_pes.map_err(failed("opening a doorbell", DESCRIPTORS))?;
         let poller = open_poller(&listeners, &local_pes).map_err(failed("opening a poller", DESCRIPTORS))?;
+        let watch = Watch::new().map_err(failed("opening an event", DESCRIPTORS))?;
         Ok(Domain {
             process,
             each,
@@ -268,6 +271,7 @@ impl Domain {
             congestion,
             listeners,
             poller,
+            watch,
             card,
             interfaces,
             local_pes,
@@ -484,6 +488,7 @@ impl Domain {
     pub(super) fn watch_room(&self, peer: &Peer, queue: &mut SendQueue, watches: bool) {
         if let Some(socket) = queue.socket.filter(|_| queue.watches_room != watches) {
             queue.watches_room = watches;
+            self.watch_all();
             let interest = if watches { Interest::Both } else { Interest::Input };
             let _ = self.poller.change(socket, Tag::Peer(peer.process).code(), interest);
         }
@@ -558,6 +563,8 @@ pub(super) enum Tag {
     Peer(usize),
     /// That of the only PE of this process, which each round of progress resets.
     Doorbell,
+    /// Says that a connection is not watched.
+    Unwatched,
 }
 
 impl Tag {
@@ -567,6 +574,7 @@ impl Tag {
             Tag::Incoming(socket) => 1 << 62 | u64::from(socket),
             Tag::Peer(process) => 2 << 62 | process as u64,
             Tag::Doorbell => 3 << 62,
+            Tag::Unwatched => 3 << 62 | 1,
         }
     }
 
@@ -576,7 +584,8 @@ impl Tag {
             0 => Tag::Listener(number as u32),
             1 => Tag::Incoming(number as u32),
             2 => Tag::Peer(number as usize),
-            _ => Tag::Doorbell,
+            _ if number == 0 => Tag::Doorbell,
+            _ => Tag::Unwatched,
         }
     }
 }

@@ -19,6 +19,7 @@
 //! | `completion_queue` | completion counters and events of an endpoint |
 //! | `frame` | the format of an operation on the wire |
 //! | `congestion` | the congestion control of connections |
+//! | `watch` | which connections the poller watches |
 //! | `socket` | system calls |
 //!
 //! A connection joins two processes, not two PEs. It is opened when the first operation needs it. All frames
@@ -50,6 +51,7 @@ mod socket;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use business_card::addresses;
 pub use cipher::CAN_ENCRYPT;

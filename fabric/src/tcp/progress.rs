@@ -95,6 +95,9 @@ impl Domain {
 
     fn poll_descriptors(&self, sink: &mut Sink<'_, '_>) -> usize {
         let (mut room, mut frames) = ([0; 32], 0);
+        if self.links.load(Ordering::Relaxed) > 1 {
+            self.watch_all();
+        }
         for &tag in self.poller.ready(&mut room) {
             match Tag::of(tag) {
                 Tag::Peer(process) => {
@@ -111,7 +114,7 @@ impl Domain {
                 }
                 Tag::Listener(i) => self.accept(i as usize),
                 Tag::Incoming(socket) => self.advance_incoming(socket),
-                Tag::Doorbell => {}
+                Tag::Doorbell | Tag::Unwatched => {}
             }
         }
         if self.n_connecting.load(Ordering::Relaxed) + self.n_incoming.load(Ordering::Relaxed) > 0 {
@@ -173,6 +176,9 @@ impl Domain {
         }
         let goes_on = matches!(stop, None | Some(Stop::Empty));
         self.note_hidden(peer, goes_on && receiver.has_hidden_work());
+        if goes_on && frames > 0 {
+            self.note_arrival(peer, socket);
+        }
         match stop {
             None | Some(Stop::Empty) => drop(receiver),
             Some(Stop::End) => self.ended(peer, socket, receiver),
@@ -334,7 +340,7 @@ impl Domain {
         let socket = match std::mem::take(&mut *link) {
             Link::Up(socket) => {
                 // The poller would report the end of the connection for ever.
-                let _ = self.poller.remove(socket.as_raw_fd());
+                self.forget_socket(socket.as_raw_fd());
                 socket::shut_down(socket.as_raw_fd());
                 peer.set_socket(None);
                 self.links.fetch_sub(1, Ordering::Relaxed);

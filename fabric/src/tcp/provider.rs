@@ -428,6 +428,7 @@ impl Provider for Tcp {
         self.domain.end_gathering();
         self.domain.flush_unsent();
         self.domain.acknowledge();
+        self.domain.watch_all();
         let has_mail = self.receives && self.domain.local_pes[self.slot].has_mail();
         !has_mail && !self.completions.has_entries() && !self.domain.needs_progress()
     }

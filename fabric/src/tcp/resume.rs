@@ -55,7 +55,7 @@ impl Domain {
             self.note_hidden(peer, receiver.has_hidden_work());
             return;
         }
-        let _ = self.poller.remove(socket);
+        self.forget_socket(socket);
         socket::shut_down(socket);
         let mut queue = peer.send_queue();
         if receiver.has_left && !queue.is_awaited() {

@@ -30,6 +30,7 @@ mod gathering;
 #[cfg(feature = "encrypt")]
 mod relay;
 mod resume;
+mod watch;
 
 const KEY: Key = 3;
 const REGION_BYTES: usize = 1 << 16;

@@ -15,7 +15,7 @@ fn reset(job: &Job, from: usize, to: usize) {
     reset_socket(socket(job, from, to).expect("there is a connection"));
 }
 
-fn reset_socket(socket: i32) {
+pub(super) fn reset_socket(socket: i32) {
     let nowhere = libc::sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
     // SAFETY: the socket is open, and the address is one.
     let result = unsafe { libc::connect(socket, &raw const nowhere, size_of_val(&nowhere) as u32) };
