@@ -301,6 +301,15 @@ impl Atomic {
                 u64::from(old.unwrap_or_else(|old| old))
             }};
         }
+        // One instruction does these, which most signals are.
+        if let (AtomicKind::U64 | AtomicKind::I64, AtomicOp::Add | AtomicOp::Set) = (self.kind, self.op) {
+            // SAFETY: the caller guarantees the word.
+            let word = unsafe { AtomicU64::from_ptr(word.cast()) };
+            return match self.op {
+                AtomicOp::Add => word.fetch_add(self.operand, Ordering::AcqRel),
+                _ => word.swap(self.operand, Ordering::AcqRel),
+            };
+        }
         match self.kind.bytes() {
             1 => update!(AtomicU8),
             2 => update!(AtomicU16),

@@ -335,11 +335,15 @@ impl Domain {
     /// endpoint: frames may still be under way to it. An error says that the bytes are not registered.
     #[inline]
     pub(super) fn place(&self, slot: usize, key: Key, offset: u64, bytes: usize) -> Result<*mut u8, String> {
-        let place = self.local_pes.get(slot).and_then(|pe| pe.place(key, offset, bytes));
-        place.ok_or_else(|| {
-            let pe = self.process * self.each + slot;
-            format!("{bytes} bytes at offset {offset} of key {key}, which PE {pe} has not registered")
-        })
+        let place = self.local_pes.get(slot).and_then(|pe| pe.regions().place(key, offset, bytes));
+        place.ok_or_else(|| self.not_registered(slot, key, offset, bytes))
+    }
+
+    /// Says that a PE has not registered some bytes.
+    #[cold]
+    pub(super) fn not_registered(&self, slot: usize, key: Key, offset: u64, bytes: usize) -> String {
+        let pe = self.process * self.each + slot;
+        format!("{bytes} bytes at offset {offset} of key {key}, which PE {pe} has not registered")
     }
 
     /// Starts an operation by a frame to a peer. Returns `false` if the peer's queue is full: then nothing

@@ -142,9 +142,10 @@ impl Header {
         bytes
     }
 
-    /// Reads a header. An error describes bytes that are not a header.
-    #[inline]
-    pub(super) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Result<Header, String> {
+    /// Reads a header in the place of this one: a short frame takes no longer than several moves of a header.
+    /// An error describes bytes that are not a header.
+    #[inline(always)]
+    pub(super) fn read(&mut self, bytes: &[u8; HEADER_BYTES]) -> Result<(), String> {
         let half = |at: usize| u16::from_ne_bytes(field(bytes, at));
         let word = |at: usize| u32::from_ne_bytes(field(bytes, at));
         let long = |at: usize| u64::from_ne_bytes(field(bytes, at));
@@ -159,19 +160,11 @@ impl Header {
         let Some(&kind) = kind.filter(may_be).filter(|_| bytes[1] == VERSION) else {
             return Err(format!("a frame of kind {}, version {}", bytes[0], bytes[1]));
         };
-        let header = Header {
-            kind,
-            is_unreported,
-            padding,
-            from: half(2),
-            to: word(4) as u16,
-            code: (word(4) >> 16) as u16,
-            bytes: word(8),
-            acks: word(12),
-            word: long(16),
-            offset: long(24),
-        };
-        Ok(header)
+        (self.kind, self.is_unreported, self.padding) = (kind, is_unreported, padding);
+        (self.from, self.to, self.code) = (half(2), half(4), half(6));
+        (self.bytes, self.acks) = (word(8), word(12));
+        (self.word, self.offset) = (long(16), long(24));
+        Ok(())
     }
 
     /// The length of the operands and the padding, in bytes.
@@ -222,6 +215,14 @@ mod tests {
             if let Ok(header) = Header::from_bytes(&bytes) {
                 prop_assert_eq!(header.to_bytes(), bytes);
             }
+        }
+    }
+
+    impl Header {
+        /// Reads a header.
+        pub(in super::super) fn from_bytes(bytes: &[u8; HEADER_BYTES]) -> Result<Header, String> {
+            let mut header = Header::control(Kind::Ack, 0);
+            header.read(bytes).map(|()| header)
         }
     }
 

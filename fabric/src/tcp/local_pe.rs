@@ -2,7 +2,7 @@
 
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::types::{Event, Key, Pe};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::io;
@@ -45,6 +45,23 @@ pub(super) struct LocalPe {
     doorbell: OwnedFd,
     /// Whether a thread writes to the doorbell, or has written and the PE has not read it.
     has_rung: AtomicBool,
+}
+
+/// The registered regions of a PE.
+pub(super) struct Regions<'a>(RwLockReadGuard<'a, Option<Vec<Region>>>);
+
+impl Regions<'_> {
+    /// The address of `bytes` bytes at an offset of a region. It is null if the endpoint is closed. `None` if
+    /// the region does not have these bytes.
+    #[inline]
+    pub(super) fn place(&self, key: Key, offset: u64, bytes: usize) -> Option<*mut u8> {
+        let Some(regions) = &*self.0 else { return Some(std::ptr::null_mut()) };
+        let region = regions.iter().find(|region| region.key == key)?;
+        let offset = usize::try_from(offset).ok()?;
+        let is_inside = bytes <= region.bytes && offset <= region.bytes - bytes;
+        // SAFETY: the place lies inside the region, which was registered as valid, or just behind.
+        is_inside.then(|| unsafe { region.start.as_ptr().add(offset) })
+    }
 }
 
 #[derive(Default)]
@@ -115,17 +132,10 @@ impl LocalPe {
         }
     }
 
-    /// The address of `bytes` bytes at an offset of a region. It is null if the endpoint is closed. `None` if
-    /// the region does not have these bytes.
+    /// Its registered regions, which do not change until the result is dropped.
     #[inline]
-    pub(super) fn place(&self, key: Key, offset: u64, bytes: usize) -> Option<*mut u8> {
-        let regions = self.regions.read();
-        let Some(regions) = &*regions else { return Some(std::ptr::null_mut()) };
-        let region = *regions.iter().find(|region| region.key == key)?;
-        let offset = usize::try_from(offset).ok()?;
-        let is_inside = bytes <= region.bytes && offset <= region.bytes - bytes;
-        // SAFETY: the place lies inside the region, which was registered as valid, or just behind.
-        is_inside.then(|| unsafe { region.start.as_ptr().add(offset) })
+    pub(super) fn regions(&self) -> Regions<'_> {
+        Regions(self.regions.read())
     }
 
     /// Closes the endpoint: no region is registered any more, and messages are dropped.

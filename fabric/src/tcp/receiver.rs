@@ -30,8 +30,23 @@ struct Direct {
     missing: usize,
 }
 
-/// The operands of a frame's atomic. A frame with fewer has zeros behind them.
+/// The operands of a frame's atomic, of which only those are defined that the frame has.
 pub(super) type Operands = [u64; 3];
+
+/// A frame that was received.
+pub(super) struct Frame {
+    pub(super) header: Header,
+    pub(super) operands: Operands,
+    /// Where its data lie, if not in the target.
+    pub(super) data: *const u8,
+}
+
+impl Frame {
+    /// The place for a frame.
+    pub(super) fn none() -> Frame {
+        Frame { header: Header::control(Kind::Ack, 0), operands: [0; 3], data: std::ptr::dangling() }
+    }
+}
 
 /// The receiver of a connection.
 #[derive(Default)]
@@ -59,14 +74,15 @@ pub(super) struct Receiver {
 // thread.
 unsafe impl Send for Receiver {}
 
-/// The next frame.
+/// The state of the next frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// It is complete. Its data lie at the pointer until more is received.
-    Frame(Header, Operands, *const u8),
+    /// It is complete. Its data lie in the buffer until more is received.
+    Complete,
     /// It is complete. Its data are in the target.
-    InTarget(Header, Operands),
+    InTarget,
     /// Its data are to be received into the target, which [`Receiver::set_target`] sets.
-    WantsTarget(Header),
+    WantsTarget,
     /// It is not complete.
     Incomplete,
 }
@@ -126,37 +142,39 @@ impl Receiver {
         Ok(received)
     }
 
-    /// The next frame. An error describes bytes that are no frame.
-    #[inline]
-    pub(super) fn next(&mut self) -> Result<Next, String> {
+    /// Reads the next frame, as far as it has come. An error describes bytes that are no frame.
+    #[inline(always)]
+    pub(super) fn next(&mut self, frame: &mut Frame) -> Result<Next, String> {
         if let Some(direct) = &self.direct {
             if direct.missing > 0 {
                 return Ok(Next::Incomplete);
             }
-            let (header, operands) = (direct.header, direct.operands);
+            (frame.header, frame.operands) = (direct.header, direct.operands);
             self.direct = None;
             self.dropped = Vec::new();
-            return Ok(Next::InTarget(header, operands));
+            return Ok(Next::InTarget);
         }
         let bytes = &self.buffer[self.start..self.end];
         let Some((first, rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
             return Ok(Next::Incomplete);
         };
-        let header = Header::from_bytes(first)?;
+        let header = &mut frame.header;
+        header.read(first)?;
         let (before_bytes, data_bytes) = (header.before_data_bytes(), header.data_bytes());
         let rest_bytes = before_bytes + data_bytes;
         if rest.len() >= rest_bytes {
-            let (operands, data) = (operands(&rest[..before_bytes]), rest[before_bytes..].as_ptr());
+            read_operands(&mut frame.operands, &rest[..before_bytes]);
+            frame.data = rest[before_bytes..].as_ptr();
             self.waits_for_inbox = false;
             self.is_after_long = data_bytes >= DIRECT_BYTES && has_target(header.kind);
             self.start += HEADER_BYTES + rest_bytes;
-            return Ok(Next::Frame(header, operands, data));
+            return Ok(Next::Complete);
         }
         let is_long = rest_bytes - rest.len() >= DIRECT_BYTES || rest_bytes > BUFFERED_BYTES;
         self.is_after_long |= is_long && has_target(header.kind);
         let has_operands = rest.len() >= before_bytes;
         match header.kind {
-            kind if has_target(kind) && is_long && has_operands => Ok(Next::WantsTarget(header)),
+            kind if has_target(kind) && is_long && has_operands => Ok(Next::WantsTarget),
             kind if has_target(kind) && is_long => self.wait_for(HEADER_BYTES + before_bytes),
             _ if rest_bytes > BUFFERED_BYTES => Err(format!("a frame with {data_bytes} bytes of data")),
             _ => self.wait_for(HEADER_BYTES + rest_bytes),
@@ -214,7 +232,7 @@ impl Receiver {
         }
     }
 
-    /// Sets the target of the frame of [`Next::WantsTarget`]. If it is null, the data are dropped.
+    /// Sets the target of a frame that [wants](Next::WantsTarget) one. If it is null, the data are dropped.
     ///
     /// # Safety
     /// The target is valid for writes of all data, until they are received,
@@ -226,7 +244,8 @@ impl Receiver {
         }
         let rest = &self.buffer[self.start + HEADER_BYTES..self.end];
         let (first, received) = rest.split_at(header.before_data_bytes());
-        let operands = operands(first);
+        let mut operands = [0; 3];
+        read_operands(&mut operands, first);
         let (bytes, missing) = (received.len(), header.data_bytes() - received.len());
         // SAFETY: the caller has promised the target, which is longer than the received part.
         let next = unsafe {
@@ -243,12 +262,11 @@ fn has_target(kind: Kind) -> bool {
     kind.is_put() || kind == Kind::Reply
 }
 
-/// Reads the operands of a frame.
-#[inline]
-fn operands(bytes: &[u8]) -> Operands {
-    let mut operands = [0; 3];
-    for (operand, bytes) in operands.iter_mut().zip(bytes.chunks_exact(size_of::<u64>())) {
-        *operand = u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+/// Reads the operands of a frame, which are followed by padding.
+#[inline(always)]
+fn read_operands(operands: &mut Operands, bytes: &[u8]) {
+    let (words, _) = bytes.as_chunks();
+    for (operand, word) in operands.iter_mut().zip(words) {
+        *operand = u64::from_ne_bytes(*word);
     }
-    operands
 }

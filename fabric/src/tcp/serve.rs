@@ -6,12 +6,12 @@ use super::domain::{Domain, OwedAcks};
 use super::frame::{Header, Kind};
 use super::peer::Peer;
 use super::progress::Sink;
-use super::receiver::{Next, Operands, Receiver};
+use super::receiver::{Frame, Next, Receiver};
 use super::send_queue::{Data, PendingReply, SendQueue, Source};
 use crate::amo::{Atomic, write_word};
 use crate::copy;
 use crate::sync::{Ordering, fence};
-use crate::types::{Event, Key, Pe};
+use crate::types::{Event, Pe};
 
 impl Domain {
     /// Executes the frames that the receiver has, and counts them. An error describes a frame that no member
@@ -23,22 +23,24 @@ impl Domain {
         sink: &mut Sink<'_, '_>,
         frames: &mut usize,
     ) -> Result<(), String> {
+        let mut frame = Frame::none();
         loop {
-            match receiver.next()? {
+            match receiver.next(&mut frame)? {
                 Next::Incomplete => return Ok(()),
-                Next::Frame(header, operands, data) => {
+                Next::Complete => {
                     // SAFETY: the frame is complete, so its data lie in the buffer until more is received.
-                    if !unsafe { self.execute(peer, (&header, operands), Some(data), sink)? } {
-                        receiver.put_back(&header);
+                    if !unsafe { self.execute(peer, &frame, Some(frame.data), sink)? } {
+                        receiver.put_back(&frame.header);
                         return Ok(());
                     }
-                    receiver.has_left |= header.kind == Kind::Bye;
+                    receiver.has_left |= frame.header.kind == Kind::Bye;
                 }
-                Next::InTarget(header, operands) => {
+                Next::InTarget => {
                     // SAFETY: the data of this frame were received into its target.
-                    unsafe { self.execute(peer, (&header, operands), None, sink)? };
+                    unsafe { self.execute(peer, &frame, None, sink)? };
                 }
-                Next::WantsTarget(header) => {
+                Next::WantsTarget => {
+                    let header = frame.header;
                     let bytes = header.data_bytes();
                     let target = match header.kind {
                         kind if kind.is_put() => {
@@ -65,10 +67,11 @@ impl Domain {
     unsafe fn execute(
         &self,
         peer: &Peer,
-        (header, operands): (&Header, Operands),
+        frame: &Frame,
         data: Option<*const u8>,
         sink: &mut Sink<'_, '_>,
     ) -> Result<bool, String> {
+        let header = &frame.header;
         let bytes = header.data_bytes();
         let is_possible = peer.send_queue().acknowledge(header.acks);
         if !is_possible {
@@ -79,7 +82,7 @@ impl Domain {
         match (header.kind, data) {
             (kind, data) if kind.is_put() => {
                 // SAFETY: the caller's promises are the same.
-                unsafe { self.execute_put((header, operands), data)? };
+                unsafe { self.execute_put(frame, data)? };
             }
             (Kind::Reply, data) => {
                 let mut queue = peer.send_queue();
@@ -93,9 +96,11 @@ impl Domain {
             }
             (Kind::Get, _) => self.execute_get(peer, header)?,
             (Kind::Fetch | Kind::Update, _) => {
-                let [operand, compare, _] = operands;
-                let word = (header.word, header.offset);
-                let (bytes, old) = self.execute_atomic(header, word, [operand, compare])?;
+                let [operand, compare, _] = frame.operands;
+                let atomic = atomic_of(header, [operand, compare])?;
+                let bytes = atomic.kind.bytes();
+                let word = self.place(header.to.into(), header.word, header.offset, bytes)?;
+                let old = execute_atomic(&atomic, word, header.offset)?;
                 if header.kind == Kind::Fetch {
                     let word = old.to_ne_bytes();
                     let data = Data { start: word.as_ptr(), bytes };
@@ -133,22 +138,26 @@ impl Domain {
     /// # Safety
     /// As [`execute`](Domain::execute).
     #[inline]
-    unsafe fn execute_put(
-        &self,
-        (header, operands): (&Header, Operands),
-        data: Option<*const u8>,
-    ) -> Result<(), String> {
+    unsafe fn execute_put(&self, frame: &Frame, data: Option<*const u8>) -> Result<(), String> {
+        let header = &frame.header;
+        let (bytes, to) = (header.bytes as usize, usize::from(header.to));
+        let lacks = |key, offset, bytes| self.not_registered(to, key, offset, bytes);
+        let pe = self.local_pes.get(to).ok_or_else(|| lacks(header.word, header.offset, bytes))?;
+        let regions = pe.regions();
         if let Some(data) = data {
-            let bytes = header.data_bytes();
-            let target = self.place(header.to.into(), header.word, header.offset, bytes)?;
+            let target = regions.place(header.word, header.offset, bytes);
+            let target = target.ok_or_else(|| lacks(header.word, header.offset, bytes))?;
             if !target.is_null() {
                 // SAFETY: the target was checked, and the caller has promised the data.
                 unsafe { copy::transfer(target, data, bytes) };
             }
         }
         if header.kind.has_signal() {
-            let [key, offset, operand] = operands;
-            self.execute_atomic(header, (key, offset), [operand, 0])?;
+            let [key, offset, operand] = frame.operands;
+            let atomic = atomic_of(header, [operand, 0])?;
+            let bytes = atomic.kind.bytes();
+            let word = regions.place(key, offset, bytes).ok_or_else(|| lacks(key, offset, bytes))?;
+            execute_atomic(&atomic, word, offset)?;
         }
         Ok(())
     }
@@ -184,29 +193,6 @@ impl Domain {
         self.list_queue(peer, &mut queue);
     }
 
-    /// Executes the atomic of a frame on the word at an offset of the region with this key. Returns the
-    /// length of the word and its old value.
-    fn execute_atomic(
-        &self,
-        header: &Header,
-        (key, offset): (Key, u64),
-        [operand, compare]: [u64; 2],
-    ) -> Result<(usize, u64), String> {
-        let code = header.code;
-        let atomic = Atomic::from_code(code, operand, compare);
-        let atomic = atomic.ok_or_else(|| format!("an atomic of code {code}"))?;
-        let bytes = atomic.kind.bytes();
-        let place = self.place(header.to.into(), key, offset, bytes)?;
-        if place.is_null() {
-            return Ok((bytes, 0));
-        }
-        if !place.addr().is_multiple_of(bytes) {
-            return Err(format!("an atomic at offset {offset}, which is not aligned"));
-        }
-        // SAFETY: the word lies in a registered region, aligned, as was checked.
-        Ok((bytes, unsafe { atomic.execute(place) }))
-    }
-
     /// Delivers a message to a PE of this process. Returns `false` if the inbox is full.
     pub(super) fn deliver(
         &self,
@@ -226,6 +212,27 @@ impl Domain {
         }
         Ok(pe.push_message(from, header, payload))
     }
+}
+
+/// The atomic of a frame.
+#[inline]
+fn atomic_of(header: &Header, [operand, compare]: [u64; 2]) -> Result<Atomic, String> {
+    let code = header.code;
+    Atomic::from_code(code, operand, compare).ok_or_else(|| format!("an atomic of code {code}"))
+}
+
+/// Executes an atomic on the word at an offset of a region, or nothing if the word is null. Returns the old
+/// value.
+#[inline]
+fn execute_atomic(atomic: &Atomic, word: *mut u8, offset: u64) -> Result<u64, String> {
+    if word.is_null() {
+        return Ok(0);
+    }
+    if !word.addr().is_multiple_of(atomic.kind.bytes()) {
+        return Err(format!("an atomic at offset {offset}, which is not aligned"));
+    }
+    // SAFETY: the word lies in a registered region, as the caller has checked, aligned.
+    Ok(unsafe { atomic.execute(word) })
 }
 
 /// The target of the oldest operation that expects a reply. An error says that it does not expect one of this
