@@ -2,6 +2,7 @@
 //! of all kinds, in every form, with every algorithm and every strategy of synchronisation memory.
 
 use crate::common;
+use crate::dice::Dice;
 use pelago::coll::table::algorithms;
 use pelago::prelude::*;
 use pelago::{Request, Span};
@@ -452,6 +453,28 @@ fn a_stream_of_broadcasts(world: &World) {
     world.barrier();
 }
 
+/// Data that look like the first words of later messages between nodes, in messages of many lengths that use
+/// the same memory by turns.
+fn data_like_later_messages(world: &World) {
+    let (team, n) = (world.team(), world.n_pes());
+    let (target, source) = (world.alloc_zeroed::<u64>(128).unwrap(), world.alloc_zeroed::<u64>(128).unwrap());
+    let mut dice = Dice(9);
+    for round in 1..400_u64 {
+        // A first word has the number of its message in its upper half, and a bit for data.
+        let data: Vec<u64> = (0..128).map(|i| (round + i * 5 % 32) << 32 | 1 << 31).collect();
+        let root = if round % 97 == 0 { dice.below(n) } else { 0 };
+        let len = [1, 9, 40, 128][dice.below(4)];
+        let (slow, looks) = (dice.below(n), dice.below(30));
+        source.local().write(0, &data);
+        if world.my_pe() == slow {
+            (0..looks).for_each(|_| world.progress());
+        }
+        team.broadcast(root, target.span(0..len), source.span(0..len)).unwrap();
+        assert_eq!(target.local().to_vec()[..len], data[..len], "round {round}");
+    }
+    world.barrier();
+}
+
 fn back_to_back_often(world: &World) {
     let rounds = if cfg!(feature = "full") { 100_000 } else { 3000 };
     back_to_back(world, common::rounds(world, rounds, 60));
@@ -466,6 +489,7 @@ everywhere! {
     under_way(4): a_hundred_operations_are_under_way;
     forgotten(3): forgotten_requests_are_over_in_time;
     one_after_the_other(3): back_to_back_often;
+    like_later_messages(4): data_like_later_messages;
 }
 
 #[test]

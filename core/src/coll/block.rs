@@ -33,20 +33,22 @@ use pelago_fabric::sync::{AtomicU32, Ordering};
 /// How a block is aligned.
 pub const ALIGN_BYTES: usize = 4096;
 /// Staging slots of a member, used in turn.
-pub const STAGING_SLOTS: usize = 8;
+pub const STAGING_SLOTS: usize = 32;
+/// Pages of a member for the data of staging slots that are longer, used in turn.
+pub const STAGING_PAGES: usize = 8;
 /// Bytes of data that a staging slot itself holds, beside its stamp.
 pub const STAGING_SLOT_BYTES: usize = 56;
-/// Bytes of data that its page holds.
+/// Bytes of data that a page holds.
 pub const PAGE_BYTES: usize = 1024;
 
 const WAITERS_OFFSET: usize = size_of::<Stamp>();
 const MEETING_OFFSET: usize = 64;
 const STAGING_OFFSET: usize = 256;
-const KINDS_OFFSET: usize = 768;
+const KINDS_OFFSET: usize = STAGING_OFFSET + STAGING_SLOTS * 64;
 const STARTED_OFFSET: usize = KINDS_OFFSET + STAGING_SLOTS * size_of::<Stamp>();
 const AGREEMENTS_OFFSET: usize = STARTED_OFFSET + size_of::<Stamp>();
-const PAGES_OFFSET: usize = 1024;
-const EXCHANGE_OFFSET: usize = PAGES_OFFSET + STAGING_SLOTS * PAGE_BYTES;
+const PAGES_OFFSET: usize = 3072;
+const EXCHANGE_OFFSET: usize = PAGES_OFFSET + STAGING_PAGES * PAGE_BYTES;
 /// Bytes of a block that has the parts for direct operations only.
 pub const DIRECT_BYTES: usize = EXCHANGE_OFFSET;
 /// Bytes that a member sends in an exchange: an agreement record, and how many calls it has begun in two
@@ -59,7 +61,7 @@ const AREA_RANKS: usize = if cfg!(debug_assertions) { 12 } else { 1024 };
 
 const _: () = assert!(WAITERS_OFFSET + size_of::<AtomicU32>() <= MEETING_OFFSET);
 const _: () = assert!(MEETING_OFFSET + size_of::<Meeting>() <= STAGING_OFFSET);
-const _: () = assert!(STAGING_OFFSET + STAGING_SLOTS * 64 <= KINDS_OFFSET);
+const _: () = assert!(PAGES_OFFSET.is_multiple_of(1024) && STAGING_SLOTS.is_multiple_of(STAGING_PAGES));
 const _: () = assert!(AGREEMENTS_OFFSET + size_of::<Stamp>() <= PAGES_OFFSET);
 
 /// Size of a block for a team of `n`, with staging buffers or without.
@@ -238,7 +240,7 @@ unsafe fn staging_slot_in(start: *mut u8, operation: u64) -> StagingSlot {
     // SAFETY: the staging slots and pages of a block lie at these offsets.
     unsafe {
         let stamp = start.add(STAGING_OFFSET + turn * 64);
-        let page = start.add(PAGES_OFFSET + turn * PAGE_BYTES);
+        let page = start.add(PAGES_OFFSET + turn % STAGING_PAGES * PAGE_BYTES);
         StagingSlot { stamp: stamp.cast(), inline: stamp.add(8), page }
     }
 }

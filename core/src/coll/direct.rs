@@ -11,13 +11,14 @@
 //!
 //! Invariant: a member that has begun an operation is done with all staging slots of earlier ones. A staging
 //! slot is written again, [`STAGING_SLOTS`] operations later, only when all members have begun a later
-//! operation than that of its old contents. Elements are combined in the order of ranks, each result by one
-//! member or by all alike, so results are the same everywhere and do not depend on the form.
+//! operation than that of its old contents; a page, [`STAGING_PAGES`] operations later. Elements are combined
+//! in the order of ranks, each result by one member or by all alike, so results are the same everywhere and
+//! do not depend on the form.
 
 mod agreement;
 pub mod staged;
 
-use super::block::{PAGE_BYTES, STAGING_SLOT_BYTES, STAGING_SLOTS};
+use super::block::{PAGE_BYTES, STAGING_PAGES, STAGING_SLOT_BYTES, STAGING_SLOTS};
 use super::reduction::Combiner;
 use super::schedule::Rank;
 use crate::base::awaited::Awaited;
@@ -160,12 +161,12 @@ impl Direct<'_> {
         self.team.begun_by_all.store(number, Ordering::Relaxed);
     }
 
-    /// Makes sure that the staging slot of operation `number` is free.
+    /// Makes sure that the staging slot of operation `number`, or its page, is free: one of `turns`.
     #[inline(always)]
     #[track_caller]
-    fn make_room(&self, number: u64) {
-        if number - self.team.begun_by_all.load(Ordering::Relaxed) >= STAGING_SLOTS as u64 {
-            let least = number + 1 - STAGING_SLOTS as u64;
+    fn make_room(&self, number: u64, turns: usize) {
+        if number - self.team.begun_by_all.load(Ordering::Relaxed) >= turns as u64 {
+            let least = number + 1 - turns as u64;
             make_room_slowly(self.world, self.team, self.operation, (number, least));
         }
     }
@@ -177,13 +178,19 @@ impl Direct<'_> {
     #[inline(always)]
     #[track_caller]
     unsafe fn show(&self, number: u64, source: *const u8, bytes: usize) {
-        self.make_room(number);
         let slot = self.team.own_staging_slot(number);
-        // SAFETY: the staging slot has room for the bytes, and is free; the caller guarantees the source.
+        // SAFETY: the staging slot or its page has room for the bytes, and is free; the caller guarantees the
+        // source.
         unsafe {
             match bytes {
-                0..=STAGING_SLOT_BYTES => copy::transfer(slot.inline, source, bytes),
-                _ => copy::copy(slot.page, source, bytes),
+                0..=STAGING_SLOT_BYTES => {
+                    self.make_room(number, STAGING_SLOTS);
+                    copy::transfer(slot.inline, source, bytes);
+                }
+                _ => {
+                    self.make_room(number, STAGING_PAGES);
+                    copy::copy(slot.page, source, bytes);
+                }
             }
             (*slot.stamp).raise(number);
         }
@@ -300,7 +307,7 @@ impl Direct<'_> {
         unsafe {
             if self.team.my_rank() == root {
                 let slot = self.team.own_staging_slot(number);
-                self.make_room(number);
+                self.make_room(number, STAGING_SLOTS);
                 let word = copy::load(source);
                 copy::store(slot.inline.cast(), word);
                 (*slot.stamp).raise(number);

@@ -8,7 +8,8 @@
 //! exchanges between leaders.
 
 use super::nodes::Groups;
-use super::staging::HISTORY;
+use super::staging::BROADCAST_UNITS;
+use super::staging::area::Area;
 use super::{block, sync_memory};
 use crate::Pe;
 use crate::coll::symmetric_region::Bases;
@@ -16,7 +17,7 @@ use crate::coll::team::TeamCore;
 use crate::coll::teams::Teams;
 use crate::memory::members::Members;
 use pelago_boot::SyncMemoryKind;
-use pelago_fabric::sync::{AtomicU64, AtomicUsize, Ordering};
+use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// A PE's place in the hierarchy of a team.
@@ -40,14 +41,9 @@ pub struct Hierarchy {
     /// Exchanges between leaders, and broadcasts.
     exchanges: AtomicU64,
     broadcasts: AtomicU64,
-    /// Broadcasts that were over when all members met last.
-    met_after: AtomicU64,
-    /// The groups of the roots of the last broadcasts, by their numbers; `NO_GROUP` if there were fewer.
-    roots: [AtomicUsize; HISTORY as usize],
+    /// The units of messages of broadcasts.
+    pub area: Area,
 }
-
-/// In the place of a group.
-const NO_GROUP: usize = usize::MAX;
 
 impl Hierarchy {
     /// The hierarchy of a team; `None` if it has none: its members map each other, or they signal by arrays
@@ -67,6 +63,7 @@ impl Hierarchy {
         let me = groups.place(team.my_rank());
         let node = TeamCore::of_node(world, Members::of(&pes), me, bases);
         let block_ranks = team.engine().block_ranks;
+        let area = Area::new(BROADCAST_UNITS, groups.len());
         Some(Hierarchy {
             node,
             own,
@@ -79,8 +76,7 @@ impl Hierarchy {
             calls: AtomicU64::new(0),
             exchanges: AtomicU64::new(0),
             broadcasts: AtomicU64::new(0),
-            met_after: AtomicU64::new(0),
-            roots: std::array::from_fn(|_| AtomicUsize::new(NO_GROUP)),
+            area,
         })
     }
 
@@ -98,7 +94,7 @@ impl Hierarchy {
             calls: go_on(&before.calls),
             exchanges: go_on(&before.exchanges),
             broadcasts: go_on(&before.broadcasts),
-            met_after: go_on(&before.met_after),
+            area: self.area.going_on(&before.area),
             ..self
         }
     }
@@ -133,34 +129,17 @@ impl Hierarchy {
         self.broadcasts.load(Ordering::Relaxed)
     }
 
-    /// Begins a broadcast from a member of the group `root`. `false` if all members must meet before it, as
-    /// its buffers may not be free.
-    pub fn begins_broadcast(&self, root: usize) -> bool {
-        let number = self.broadcasts() + 1;
-        let place = |number: u64| &self.roots[(number % HISTORY) as usize];
-        let is_free = number <= self.met_after.load(Ordering::Relaxed) + HISTORY || {
-            // The one before these had the buffers of this one.
-            let later = (number - HISTORY + 1..number).map(|number| place(number).load(Ordering::Relaxed));
-            self.are_all(later)
-        };
-        if is_free {
-            self.broadcasts.store(number, Ordering::Relaxed);
-            place(number).store(root, Ordering::Relaxed);
-        }
-        is_free
-    }
-
-    /// Whether each group is among these: each has had a root, which had read all earlier data. Every member
-    /// has received a message from it since.
-    fn are_all(&self, roots: impl Iterator<Item = usize>) -> bool {
-        let n = self.groups.len();
-        let found = roots.filter(|&root| root < n).fold(0_u64, |found, root| found | 1 << (root % 64));
-        n < HISTORY as usize && found.count_ones() as usize == n
+    /// Begins a broadcast from a member of the group `root`, by a message of `units` units. Returns the place
+    /// of its first unit; `None` if all members must meet before it.
+    pub fn begins_broadcast(&self, root: usize, units: u64) -> Option<u64> {
+        let place = self.area.give(root, units)?;
+        self.broadcasts.fetch_add(1, Ordering::Relaxed);
+        Some(place)
     }
 
     /// All members have come to an operation that this one has passed.
     pub fn have_met(&self) {
-        self.met_after.store(self.broadcasts(), Ordering::Relaxed);
+        self.area.have_met();
     }
 }
 

@@ -8,7 +8,8 @@
 //! Demystifying NCCL).
 //!
 //! ```text
-//! | exchanges: (handing, round 0, round 1, ...) x 2 | broadcasts: HISTORY |    each buffer 520 words
+//! | exchanges: (handing, round 0, round 1, ...) x 2 |    each buffer 520 words
+//! | broadcasts |    1040 units of 8 words
 //! | hand-over areas: source, target |    16 KiB each
 //! ```
 //! The hand-over areas are for operations on private memory, in which a leader reads the sources of the
@@ -17,9 +18,13 @@
 //! Invariant: a buffer is written only when its receiver has read its earlier contents. Exchanges use two
 //! sets of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have
 //! passed e - 1. An exchange by pairs has a buffer for each other leader in place of one for each round. A
-//! broadcast tells nothing of its receivers, so its buffers are used by turns. All members meet before a
-//! buffer is used again, unless they have met since it was used before, or each node has had a root since: a
-//! root has completed all broadcasts before its own, and all members know of it by its data.
+//! broadcast tells nothing of its receivers, so the messages of broadcasts follow each other in an area, each
+//! as long as it needs. All members meet before a unit is used again, unless they have met since it was used
+//! before, or each node has had a root since: a root has completed all broadcasts before its own, and all
+//! members know of it by its data. A receiver clears the first word of each unit that it has read, as a later
+//! message may have its first word there.
+
+pub mod area;
 
 use super::block::PAGE_BYTES;
 use super::hierarchy::Hierarchy;
@@ -55,13 +60,23 @@ const BUFFER_BYTES: usize = (size_of::<u64>() + STAGED_BYTES).next_multiple_of(6
 const _: () = assert!(WORDS * size_of::<u64>() <= BUFFER_BYTES);
 /// Sets of buffers for exchanges, used by turns.
 const TURNS: usize = 2;
-/// Broadcasts between two meetings of all members.
-pub const HISTORY: u64 = 16;
+/// The unit of messages of broadcasts.
+const UNIT_BYTES: usize = 64;
+/// Units of the area for broadcasts: messages of 8 bytes between two meetings of all members. In builds for
+/// tests there is room for two messages of the most data.
+pub const BROADCAST_UNITS: u64 = if cfg!(debug_assertions) { 2 } else { 16 } * UNITS_MAX;
+const UNITS_MAX: u64 = (BUFFER_BYTES / UNIT_BYTES) as u64;
+const _: () = assert!(BUFFER_BYTES.is_multiple_of(UNIT_BYTES));
 
 /// Buffers of one set for a team of `n`: one for the data that are handed to a power of two of leaders, and
 /// one for each round.
 const fn buffers(n: usize) -> usize {
     1 + n.next_power_of_two().trailing_zeros() as usize
+}
+
+/// Where the area for broadcasts lies.
+const fn broadcasts_offset(n: usize) -> usize {
+    TURNS * buffers(n) * BUFFER_BYTES
 }
 
 /// Size of the staging buffers and hand-over areas of a member of a team of `n`.
@@ -71,7 +86,7 @@ pub const fn bytes(n: usize) -> usize {
 
 /// Where a hand-over area of a member of a team of `n` lies, from the first staging buffer.
 pub const fn hand_over_offset(n: usize, area: usize) -> usize {
-    (TURNS * buffers(n) + HISTORY as usize) * BUFFER_BYTES + area * HAND_BYTES
+    broadcasts_offset(n) + BROADCAST_UNITS as usize * UNIT_BYTES + area * HAND_BYTES
 }
 
 const _: () = assert!(VOTE_BYTES <= PACKED_BYTES && PACKED_BYTES <= PAGE_BYTES);
@@ -127,17 +142,27 @@ pub struct Staging<'a> {
 }
 
 impl Staging<'_> {
-    /// Writes a message to a buffer of another member that waits for it, as this leader then waits for a
+    /// The place of a buffer for exchanges, from the first one.
+    fn buffer(index: usize) -> usize {
+        index * BUFFER_BYTES
+    }
+
+    /// The place of a unit of the area for broadcasts, from the first buffer.
+    fn unit(&self, unit: u64) -> usize {
+        broadcasts_offset(self.levels.block_ranks) + unit as usize * UNIT_BYTES
+    }
+
+    /// Writes a message to a place of another member that waits for it, as this leader then waits for a
     /// message of that member.
     #[track_caller]
-    fn send(&self, to: Rank, buffer: usize, number: u64, data: &[u8]) {
-        self.send_as(Completion::Unreported, (to, buffer), number, data);
+    fn send(&self, to: Rank, place: usize, number: u64, data: &[u8]) {
+        self.send_as(Completion::Unreported, (to, place), number, data);
     }
 
     /// As [`send`](Staging::send). The completion is `Gathered` if this leader waits for nothing then.
     #[track_caller]
-    fn send_as(&self, completion: Completion, (to, buffer): (Rank, usize), number: u64, data: &[u8]) {
-        let offset_bytes = self.team.base(to) + self.levels.staging_offset + buffer * BUFFER_BYTES;
+    fn send_as(&self, completion: Completion, (to, place): (Rank, usize), number: u64, data: &[u8]) {
+        let offset_bytes = self.team.base(to) + self.levels.staging_offset + place;
         let target = RemoteAddress { operation: self.operation, pe: self.team.pe(to), offset_bytes };
         let stamp = stamp(number);
         let first = stamp
@@ -149,11 +174,11 @@ impl Staging<'_> {
             let (put, signal) = ((place, data.as_ptr(), data.len()), (target, SignalOp::Set(first).atomic()));
             // SYNC POINT staged: all earlier operations of this PE are visible when the receiver sees the
             // first word.
-            // SAFETY: the buffer lies in the member's block, and has room for the word and the data.
+            // SAFETY: the place lies in the member's block, and has room for the word and the data.
             return unsafe { net.put_message_signal(self.world, put, signal, completion) };
         }
         let mut words = [0u64; WORDS];
-        let count = 1 + data.len().div_ceil(DATA_BYTES);
+        let count = packed_words(data.len());
         words[..count].fill(stamp);
         words[0] = first;
         for (word, piece) in words[1..].iter_mut().zip(data.chunks(DATA_BYTES)) {
@@ -163,28 +188,28 @@ impl Staging<'_> {
         }
         let bytes = count * size_of::<u64>();
         // SYNC POINT staged: all earlier operations of this PE are visible when the receiver sees the words.
-        // SAFETY: the buffer lies in the member's block; without a counter the source is free at return.
+        // SAFETY: the place lies in the member's block; without a counter the source is free at return.
         unsafe { net.put_message(self.world, target, words.as_ptr().cast(), bytes) };
     }
 
-    /// Waits for a message in a buffer of this PE.
+    /// Waits for a message at a place of this PE.
     #[track_caller]
-    fn receive(&self, from: Rank, buffer: usize, number: u64, data: &mut [u8]) {
+    fn receive(&self, from: Rank, place: usize, number: u64, data: &mut [u8]) {
         let is_whole = self.world.net_endpoint().signals(data.len());
-        let count = if is_whole { 1 } else { 1 + data.len().div_ceil(DATA_BYTES) };
+        let count = if is_whole { 1 } else { packed_words(data.len()) };
         let stamp = stamp(number);
         let (mut come, mut looks) = (0, 0u32);
         let mut ready = || {
             while come < count {
-                let word = self.word(buffer, come);
+                let word = self.word(place, come).load(Ordering::Acquire);
                 if word & STAMP != stamp {
                     return false;
                 }
                 if come > 0 {
                     let bytes = (word as u32).to_ne_bytes();
-                    let place = (come - 1) * DATA_BYTES..data.len().min(come * DATA_BYTES);
-                    let length = place.len();
-                    data[place].copy_from_slice(&bytes[..length]);
+                    let piece = (come - 1) * DATA_BYTES..data.len().min(come * DATA_BYTES);
+                    let length = piece.len();
+                    data[piece].copy_from_slice(&bytes[..length]);
                 }
                 come += 1;
             }
@@ -203,20 +228,20 @@ impl Staging<'_> {
         }
         if is_whole {
             let own = self.team.own_start(&self.world.memory);
-            let offset = self.levels.staging_offset + buffer * BUFFER_BYTES + size_of::<u64>();
+            let offset = self.levels.staging_offset + place + size_of::<u64>();
             // SAFETY: the data lie behind the first word, which was set after them, and no PE writes there
             // before this leader sends its next message.
             unsafe { copy::copy(data.as_mut_ptr(), own.add(offset), data.len()) };
         }
     }
 
-    /// A word of a buffer of this PE.
-    fn word(&self, buffer: usize, index: usize) -> u64 {
+    /// A word at a place of this PE, which is loaded at the SYNC POINT staged: that acquires the earlier
+    /// operations of the sender.
+    fn word(&self, place: usize, index: usize) -> &AtomicU64 {
         let own = self.team.own_start(&self.world.memory);
-        let offset = self.levels.staging_offset + buffer * BUFFER_BYTES + index * size_of::<u64>();
-        // SAFETY: the buffer has this word, aligned, and it is accessed as an atomic only.
-        // SYNC POINT staged: acquires the earlier operations of the sender.
-        unsafe { &*own.add(offset).cast::<AtomicU64>() }.load(Ordering::Acquire)
+        let offset = self.levels.staging_offset + place + index * size_of::<u64>();
+        // SAFETY: the place has this word, aligned, and it is accessed as an atomic only.
+        unsafe { &*own.add(offset).cast::<AtomicU64>() }
     }
 
     /// Ends the job if a member makes an agreement that it has begun before this call.
@@ -237,12 +262,12 @@ impl Staging<'_> {
     pub fn exchange(&self, own: &mut Page, mut fold: impl FnMut(&mut Page, &mut Page, bool)) {
         let (number, bytes) = (self.levels.next_exchange(), own.used);
         let mut other = Page::zeroed(bytes);
-        for (step, rank, buffer) in self.steps(number) {
+        for (step, rank, place) in self.steps(number) {
             match step {
-                Step::Send => self.send(rank, buffer, number, own.bytes(bytes)),
-                Step::Replace => self.receive(rank, buffer, number, own.bytes(bytes)),
+                Step::Send => self.send(rank, place, number, own.bytes(bytes)),
+                Step::Replace => self.receive(rank, place, number, own.bytes(bytes)),
                 Step::Combine { is_left } => {
-                    self.receive(rank, buffer, number, other.bytes(bytes));
+                    self.receive(rank, place, number, other.bytes(bytes));
                     fold(own, &mut other, is_left);
                 }
                 Step::Flush => self.world.progress(),
@@ -273,12 +298,13 @@ impl Staging<'_> {
         for step in 1..n {
             let to = (me + step) % n;
             let bytes = pack(to, &mut page);
-            self.send(groups.leader(to), set + step - 1, number, page.bytes(bytes));
+            self.send(groups.leader(to), Self::buffer(set + step - 1), number, page.bytes(bytes));
         }
         between();
         for step in 1..n {
             let from = (me + n - step) % n;
-            self.receive(groups.leader(from), set + step - 1, number, page.bytes(bytes_from(from)));
+            let (place, data) = (Self::buffer(set + step - 1), page.bytes(bytes_from(from)));
+            self.receive(groups.leader(from), place, number, data);
             unpack(from, &mut page);
         }
     }
@@ -287,12 +313,12 @@ impl Staging<'_> {
     #[track_caller]
     pub fn join_votes(&self, vote: &mut Vote) {
         let number = self.levels.next_exchange();
-        for (step, rank, buffer) in self.steps(number) {
+        for (step, rank, place) in self.steps(number) {
             match step {
-                Step::Send if vote.is_unanimous() => self.send(rank, buffer, number, &vote.to_bytes()),
-                Step::Send => self.send(rank, buffer, number, &[]),
-                Step::Replace => *vote = self.receive_vote(rank, buffer, number),
-                Step::Combine { .. } => vote.join(&self.receive_vote(rank, buffer, number)),
+                Step::Send if vote.is_unanimous() => self.send(rank, place, number, &vote.to_bytes()),
+                Step::Send => self.send(rank, place, number, &[]),
+                Step::Replace => *vote = self.receive_vote(rank, place, number),
+                Step::Combine { .. } => vote.join(&self.receive_vote(rank, place, number)),
                 Step::Flush => self.world.progress(),
             }
         }
@@ -300,17 +326,18 @@ impl Staging<'_> {
 
     /// Waits for a vote, or the message of a leader that has none.
     #[track_caller]
-    fn receive_vote(&self, from: Rank, buffer: usize, number: u64) -> Vote {
-        self.receive(from, buffer, number, &mut []);
-        if self.word(buffer, 0) & HAS_DATA == 0 {
+    fn receive_vote(&self, from: Rank, place: usize, number: u64) -> Vote {
+        self.receive(from, place, number, &mut []);
+        if self.word(place, 0).load(Ordering::Acquire) & HAS_DATA == 0 {
             return Vote::VOID;
         }
         let mut bytes = [0; VOTE_BYTES];
-        self.receive(from, buffer, number, &mut bytes);
+        self.receive(from, place, number, &mut bytes);
         Vote::from_bytes(&bytes)
     }
 
-    /// The steps of this leader in an exchange, each with the rank of another leader and a buffer.
+    /// The steps of this leader in an exchange, each with the rank of another leader and the place of a
+    /// buffer.
     fn steps(&self, number: u64) -> impl Iterator<Item = (Step, Rank, usize)> {
         let (groups, me) = (&self.levels.groups, self.levels.own);
         let pairing = Pairing::of(groups.len());
@@ -329,17 +356,24 @@ impl Staging<'_> {
         let first = is_doubled.then(|| doubled(Step::Combine { is_left: false }));
         let last = is_doubled.then(|| [Step::Send, Step::Flush].map(doubled));
         let aside = mine.is_none().then(aside).into_iter().flatten();
-        aside.chain(first).chain(rounds).chain(last.into_iter().flatten())
+        let all = aside.chain(first).chain(rounds).chain(last.into_iter().flatten());
+        all.map(|(step, rank, buffer)| (step, rank, Self::buffer(buffer)))
     }
 
-    /// Brings the data of `root`, as many bytes as the page has, to the leaders of all nodes but its own. Its
-    /// buffers are free.
+    /// The units of the message of a broadcast of this many bytes.
+    pub fn units(&self, bytes: usize) -> u64 {
+        let is_whole = self.world.net_endpoint().signals(bytes);
+        let words = if is_whole { 1 + bytes.div_ceil(size_of::<u64>()) } else { packed_words(bytes) };
+        (words * size_of::<u64>()).div_ceil(UNIT_BYTES) as u64
+    }
+
+    /// Brings the data of `root`, as many bytes as the page has, to the leaders of all nodes but its own, at
+    /// units that are free, of which this is the first.
     #[track_caller]
-    pub fn broadcast(&self, root: Rank, page: &mut Page) {
+    pub fn broadcast(&self, root: Rank, unit: u64, page: &mut Page) {
         let bytes = page.used;
         let (groups, me) = (&self.levels.groups, self.levels.own);
-        let number = self.levels.broadcasts();
-        let buffer = TURNS * buffers(self.levels.block_ranks) + (number % HISTORY) as usize;
+        let (number, place) = (self.levels.broadcasts(), self.unit(unit));
         let (n, home) = (groups.len(), groups.group(root));
         let rank = |relative: usize| match (relative + home) % n {
             group if group == home => root,
@@ -347,10 +381,13 @@ impl Staging<'_> {
         };
         let links = k_nomial((me + n - home) % n, n, 2);
         if let Some(parent) = links.parent {
-            self.receive(rank(parent), buffer, number, page.bytes(bytes));
+            self.receive(rank(parent), place, number, page.bytes(bytes));
+            for unit in 0..self.units(bytes) as usize {
+                self.word(place + unit * UNIT_BYTES, 0).store(0, Ordering::Relaxed);
+            }
         }
         for &child in &links.children {
-            self.send_as(Completion::Gathered, (rank(child), buffer), number, page.bytes(bytes));
+            self.send_as(Completion::Gathered, (rank(child), place), number, page.bytes(bytes));
         }
         if !links.children.is_empty() && !self.world.net_endpoint().signals(bytes) {
             // Puts that are not sent at once are on their way then.
@@ -374,16 +411,15 @@ impl TeamCore {
             }
         }
         let staging = Staging { world, team: self, levels, operation: "exchange" };
-        let is_early = |buffer: usize, number: u64| {
-            let word = staging.word(buffer, 0);
+        let is_early = |place: usize, number: u64| {
+            let word = staging.word(place, 0).load(Ordering::Acquire);
             word & STAMP == stamp(number) && word & AGREEMENTS < mine & AGREEMENTS
         };
         let (exchange, broadcast) = (levels.exchanges() + 1, levels.broadcasts() + 1);
         let sets = buffers(levels.block_ranks);
         let first = exchange as usize % TURNS * sets;
-        let last = TURNS * sets + (broadcast % HISTORY) as usize;
-        let found =
-            (first..first + sets).any(|buffer| is_early(buffer, exchange)) || is_early(last, broadcast);
+        let found = (first..first + sets).any(|buffer| is_early(Staging::buffer(buffer), exchange))
+            || levels.area.next_places().iter().any(|&unit| is_early(staging.unit(unit), broadcast));
         found.then_some(None)
     }
 }
@@ -406,6 +442,11 @@ const STAMP: u64 = !0 << 32;
 /// In the first word: whether data follow, and the number of agreements, of which the lower bits are enough.
 const HAS_DATA: u64 = 1 << 31;
 const AGREEMENTS: u64 = HAS_DATA - 1;
+
+/// Words of a message of this many bytes whose words show by themselves whether they have come.
+fn packed_words(bytes: usize) -> usize {
+    1 + bytes.div_ceil(DATA_BYTES)
+}
 
 /// The upper half of the words of a message of that number, which begin with 1. It arrives last where a word
 /// arrives in pieces from its lower end on.

@@ -528,18 +528,19 @@ impl TwoLevel<'_> {
         bytes: usize,
     ) {
         let home = self.levels.groups.group(root);
-        if !self.levels.begins_broadcast(home) {
+        let units = self.staging().units(bytes);
+        let unit = self.levels.begins_broadcast(home, units).unwrap_or_else(|| {
             self.sync();
-            let begins = self.levels.begins_broadcast(home);
-            debug_assert!(begins, "all buffers are free after a meeting");
-        }
+            let unit = self.levels.begins_broadcast(home, units);
+            unit.expect("all units are free after a meeting")
+        });
         if self.team.my_rank() == root {
             // SAFETY: the caller has promised the root's source; a page holds the staged data.
             unsafe { copy::copy(page.start(), source, bytes) };
         }
         let place = self.place_of(root);
         if self.levels.node.my_rank() == place {
-            self.staging().broadcast(root, page);
+            self.staging().broadcast(root, unit, page);
         }
         // SAFETY: the caller has promised the target.
         unsafe { self.spread(place, page, target, bytes) };

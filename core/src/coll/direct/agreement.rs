@@ -5,7 +5,7 @@
 
 use super::Direct;
 use crate::coll::agreement_record::{AGREEMENT_WORDS, AgreementRecord};
-use crate::coll::block::PAGE_BYTES;
+use crate::coll::block::{PAGE_BYTES, STAGING_PAGES};
 use crate::coll::schedule::Rank;
 use crate::job::callback;
 use pelago_fabric::copy;
@@ -25,7 +25,7 @@ impl Direct<'_> {
         let (team, bytes) = (self.team, size_of::<AgreementRecord>());
         let number = team.sequence.load(Ordering::Relaxed) + 1;
         // All members have read the slot of this number: they have begun a later operation.
-        self.make_room(number);
+        self.make_room(number, STAGING_PAGES);
         team.agreed(team.my_rank(), number).raise(number);
         self.begin();
         self.wake();

@@ -1,0 +1,148 @@
+//! The area for the messages of broadcasts: which units a message gets, and when they are free again.
+//!
+//! All members count alike, as all take part in all broadcasts and meetings.
+
+use pelago_fabric::sync::{AtomicU64, Ordering};
+
+/// The most nodes whose roots are noted.
+const ROOT_NODES_MAX: usize = 64;
+
+/// The units of the area, which is used again and again: unit u lies at the place u modulo the size.
+pub struct Area {
+    /// The number of units.
+    size: u64,
+    /// Units that messages were given, since the start.
+    given: AtomicU64,
+    /// How many of the first units all receivers are known to have read.
+    read: AtomicU64,
+    /// For each node, the units that were given before the last message of a root there. Nothing if there are
+    /// many nodes.
+    before_roots: Box<[AtomicU64]>,
+}
+
+impl Area {
+    /// An area of `size` units of a team on this many nodes.
+    pub fn new(size: u64, nodes: usize) -> Area {
+        let noted = if nodes <= ROOT_NODES_MAX { nodes } else { 0 };
+        let before_roots = (0..noted).map(|_| AtomicU64::new(0)).collect();
+        Area { size, given: AtomicU64::new(0), read: AtomicU64::new(0), before_roots }
+    }
+
+    /// The same for a smaller team that continues with the blocks of a larger one, whose area is `before`.
+    pub fn going_on(self, before: &Area) -> Area {
+        let go_on = |from: &AtomicU64| AtomicU64::new(from.load(Ordering::Relaxed));
+        Area { given: go_on(&before.given), read: go_on(&before.read), ..self }
+    }
+
+    /// Gives units to the message of a root on node `root`. Returns the place of the first one; `None` if all
+    /// members must meet before, as the units may not be free.
+    pub fn give(&self, root: usize, units: u64) -> Option<u64> {
+        let (given, first) = (self.given.load(Ordering::Relaxed), self.first(units));
+        // Units up to here must have been read. No message has those that are left out at the end.
+        let needed = (first + units).saturating_sub(self.size).min(given);
+        if needed > self.read.load(Ordering::Relaxed) {
+            // A root has read all messages before its own, and every member has received its message.
+            let read = self.before_roots.iter().map(|before| before.load(Ordering::Relaxed)).min();
+            self.read.fetch_max(read.unwrap_or(0), Ordering::Relaxed);
+            if needed > self.read.load(Ordering::Relaxed) {
+                return None;
+            }
+        }
+        self.given.store(first + units, Ordering::Relaxed);
+        if let Some(before) = self.before_roots.get(root) {
+            before.store(first, Ordering::Relaxed);
+        }
+        Some(first % self.size)
+    }
+
+    /// The first unit of the next message: none goes beyond the end of the area.
+    fn first(&self, units: u64) -> u64 {
+        let given = self.given.load(Ordering::Relaxed);
+        let left = self.size - given % self.size;
+        if units <= left { given } else { given + left }
+    }
+
+    /// The places where the next message may begin.
+    pub fn next_places(&self) -> [u64; 2] {
+        [self.given.load(Ordering::Relaxed) % self.size, 0]
+    }
+
+    /// All members have come to an operation that this one has passed: they have read all messages.
+    pub fn have_met(&self) {
+        self.read.store(self.given.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The messages of a model, in the order of their broadcasts.
+    struct Message {
+        root: usize,
+        places: std::ops::Range<u64>,
+    }
+
+    proptest! {
+        /// A message was surely read if all have met since, or if each node has had a root since.
+        #[test]
+        fn units_are_given_again_only_after_they_were_read(
+            size in 8..40_u64, nodes in 1..5_usize,
+            messages in proptest::collection::vec((0..5_usize, 1..9_u64, prop::bool::weighted(0.1)), 1..200),
+        ) {
+            let (area, mut unread) = (Area::new(size, nodes), Vec::<Message>::new());
+            for (root, units, meets) in messages {
+                let root = root % nodes;
+                if meets {
+                    area.have_met();
+                    unread.clear();
+                }
+                let place = area.give(root, units).unwrap_or_else(|| {
+                    area.have_met();
+                    unread.clear();
+                    area.give(root, units).expect("all units are free after a meeting")
+                });
+                let places = place..place + units;
+                prop_assert!(places.end <= size, "{places:?} of {size}");
+                for (i, old) in unread.iter().enumerate() {
+                    let is_free = old.places.end <= places.start || places.end <= old.places.start;
+                    let has_root = |node| unread[i + 1..].iter().any(|later| later.root == node);
+                    let is_read = (0..nodes).all(has_root);
+                    prop_assert!(is_free || is_read, "{places:?} while {:?} may be unread", old.places);
+                }
+                unread.push(Message { root, places });
+            }
+        }
+
+        #[test]
+        fn a_message_begins_at_one_of_two_places(
+            size in 8..40_u64, messages in proptest::collection::vec(1..9_u64, 1..100),
+        ) {
+            let area = Area::new(size, 2);
+            for units in messages {
+                let places = area.next_places();
+                let place = area.give(0, units).or_else(|| {
+                    area.have_met();
+                    area.give(0, units)
+                });
+                prop_assert!(places.contains(&place.unwrap()));
+            }
+        }
+    }
+
+    #[test]
+    fn short_messages_of_one_root_meet_once_in_an_area() {
+        let (area, mut meetings) = (Area::new(16, 2), 0);
+        for _ in 0..160 {
+            if area.give(1, 1).is_none() {
+                area.have_met();
+                meetings += 1;
+                assert!(area.give(1, 1).is_some());
+            }
+        }
+        assert_eq!(meetings, 9);
+        let by_turns = Area::new(16, 2);
+        assert!((0..160).all(|i| by_turns.give(i % 2, 1).is_some()), "roots on both nodes need no meeting");
+    }
+}
