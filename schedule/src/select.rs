@@ -7,6 +7,7 @@
 
 use crate::algorithm::{Algorithm, Fold, Graph};
 use crate::fnv::fnv1a;
+use crate::nodes::Nodes;
 use crate::schedule::Schedule;
 use crate::shape::{Blocks, Operation, Shape, Tuning};
 use crate::table::{algorithms, find};
@@ -112,6 +113,12 @@ impl Preferences {
             (None, Some(algorithm)) => self.graph.is_none() && is_hierarchical(algorithm),
             (None, None) => self.graph.is_none(),
         }
+    }
+
+    /// Whether all operations of ranks on these nodes [want levels](Preferences::wants_levels): nothing was
+    /// set or measured for any.
+    pub fn always_wants_levels(&self, nodes: &Nodes) -> bool {
+        self.forced.is_empty() && self.graph.is_none() && !self.rules.may_hold(nodes)
     }
 
     /// Whether elements must be combined in the order of ranks, so that results do not depend on the form.

@@ -20,6 +20,7 @@
 //! bytes. If its algorithm cannot perform the call, the algorithm is chosen as without the file.
 
 use crate::algorithm::Algorithm;
+use crate::nodes::Nodes;
 use crate::shape::{Blocks, Operation, Shape, Tuning};
 use crate::table::{algorithms, find};
 use std::collections::BTreeMap;
@@ -102,6 +103,11 @@ impl Rules {
             rules.lines.insert(operation, tables.map(|table| reader.line(table.span().start)).collect());
         }
         Ok(rules)
+    }
+
+    /// Whether a rule may hold for a shape of ranks on these nodes.
+    pub fn may_hold(&self, nodes: &Nodes) -> bool {
+        (nodes.is_empty() || !self.is_for_one_node) && !self.rules.is_empty()
     }
 
     /// The rule that holds for a shape, whether or not its algorithm can do it.

@@ -8,12 +8,12 @@
 //! exchanges between leaders.
 
 use super::nodes::Groups;
-use super::staging::BROADCAST_UNITS;
 use super::staging::area::Area;
+use super::staging::{self, BROADCAST_UNITS, Directed, TURNS};
 use super::{block, sync_memory};
 use crate::Pe;
 use crate::coll::symmetric_region::Bases;
-use crate::coll::team::TeamCore;
+use crate::coll::team::{Start, TeamCore};
 use crate::coll::teams::Teams;
 use crate::memory::members::Members;
 use pelago_boot::SyncMemoryKind;
@@ -36,6 +36,12 @@ pub struct Hierarchy {
     /// Where the staging buffers lie in the members' blocks, and how many ranks these are for.
     pub staging_offset: usize,
     pub block_ranks: usize,
+    /// Where this PE's block is mapped.
+    pub own_start: Start,
+    /// Whether all operations are done in two levels, as far as settings and measurements decide that.
+    pub serves_all: bool,
+    /// The steps of this PE in an exchange between leaders, for each set of buffers.
+    pub steps: [Box<[Directed]>; TURNS],
     /// Calls in two levels.
     calls: AtomicU64,
     /// Exchanges between leaders, and broadcasts.
@@ -43,6 +49,13 @@ pub struct Hierarchy {
     broadcasts: AtomicU64,
     /// The units of messages of broadcasts.
     pub area: Area,
+}
+
+/// Counts one more. One thread at a time calls operations of a team, so this needs no atomic update.
+fn count(counter: &AtomicU64) -> u64 {
+    let number = counter.load(Ordering::Relaxed) + 1;
+    counter.store(number, Ordering::Relaxed);
+    number
 }
 
 impl Hierarchy {
@@ -70,6 +83,9 @@ impl Hierarchy {
             is_ordered: groups.are_ordered(),
             least: groups.least(),
             most: groups.most(),
+            own_start: Start(team.own_start(&world.memory)),
+            serves_all: world.collectives.preferences().always_wants_levels(&team.nodes),
+            steps: std::array::from_fn(|turn| staging::steps(&groups, own, turn, block_ranks)),
             groups,
             staging_offset: block::staging_offset(block_ranks, sync_memory::slots(kind, block_ranks)),
             block_ranks,
@@ -106,7 +122,7 @@ impl Hierarchy {
 
     /// Begins a call.
     pub fn begins_call(&self) {
-        self.calls.fetch_add(1, Ordering::Relaxed);
+        count(&self.calls);
     }
 
     /// How many calls this PE has begun.
@@ -121,7 +137,7 @@ impl Hierarchy {
 
     /// The number of the next exchange between leaders, of which each takes part in all.
     pub fn next_exchange(&self) -> u64 {
-        self.exchanges.fetch_add(1, Ordering::Relaxed) + 1
+        count(&self.exchanges)
     }
 
     /// The number of the last broadcast.
@@ -133,7 +149,7 @@ impl Hierarchy {
     /// of its first unit; `None` if all members must meet before it.
     pub fn begins_broadcast(&self, root: usize, units: u64) -> Option<u64> {
         let place = self.area.give(root, units)?;
-        self.broadcasts.fetch_add(1, Ordering::Relaxed);
+        count(&self.broadcasts);
         Some(place)
     }
 

@@ -39,6 +39,7 @@ use crate::job::callback;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use pelago_fabric::{Completion, copy};
 use pelago_schedule::combine::doubling::Pairing;
+use pelago_schedule::nodes::Groups;
 use pelago_schedule::tree::k_nomial;
 use std::mem::MaybeUninit;
 
@@ -59,7 +60,7 @@ const WORDS: usize = 1 + PACKED_BYTES / DATA_BYTES;
 const BUFFER_BYTES: usize = (size_of::<u64>() + STAGED_BYTES).next_multiple_of(64);
 const _: () = assert!(WORDS * size_of::<u64>() <= BUFFER_BYTES);
 /// Sets of buffers for exchanges, used by turns.
-const TURNS: usize = 2;
+pub const TURNS: usize = 2;
 /// The unit of messages of broadcasts.
 const UNIT_BYTES: usize = 64;
 /// Units of the area for broadcasts: messages of 8 bytes between two meetings of all members. In builds for
@@ -72,6 +73,11 @@ const _: () = assert!(BUFFER_BYTES.is_multiple_of(UNIT_BYTES));
 /// one for each round.
 const fn buffers(n: usize) -> usize {
     1 + n.next_power_of_two().trailing_zeros() as usize
+}
+
+/// The place of a buffer for exchanges, from the first one.
+fn buffer_place(index: usize) -> usize {
+    index * BUFFER_BYTES
 }
 
 /// Where the area for broadcasts lies.
@@ -142,11 +148,6 @@ pub struct Staging<'a> {
 }
 
 impl Staging<'_> {
-    /// The place of a buffer for exchanges, from the first one.
-    fn buffer(index: usize) -> usize {
-        index * BUFFER_BYTES
-    }
-
     /// The place of a unit of the area for broadcasts, from the first buffer.
     fn unit(&self, unit: u64) -> usize {
         broadcasts_offset(self.levels.block_ranks) + unit as usize * UNIT_BYTES
@@ -227,7 +228,7 @@ impl Staging<'_> {
             });
         }
         if is_whole {
-            let own = self.team.own_start(&self.world.memory);
+            let own = self.levels.own_start.0;
             let offset = self.levels.staging_offset + place + size_of::<u64>();
             // SAFETY: the data lie behind the first word, which was set after them, and no PE writes there
             // before this leader sends its next message.
@@ -238,7 +239,7 @@ impl Staging<'_> {
     /// A word at a place of this PE, which is loaded at the SYNC POINT staged: that acquires the earlier
     /// operations of the sender.
     fn word(&self, place: usize, index: usize) -> &AtomicU64 {
-        let own = self.team.own_start(&self.world.memory);
+        let own = self.levels.own_start.0;
         let offset = self.levels.staging_offset + place + index * size_of::<u64>();
         // SAFETY: the place has this word, aligned, and it is accessed as an atomic only.
         unsafe { &*own.add(offset).cast::<AtomicU64>() }
@@ -262,7 +263,7 @@ impl Staging<'_> {
     pub fn exchange(&self, own: &mut Page, mut fold: impl FnMut(&mut Page, &mut Page, bool)) {
         let (number, bytes) = (self.levels.next_exchange(), own.used);
         let mut other = Page::zeroed(bytes);
-        for (step, rank, place) in self.steps(number) {
+        for &Directed { step, rank, place } in self.steps(number) {
             match step {
                 Step::Send => self.send(rank, place, number, own.bytes(bytes)),
                 Step::Replace => self.receive(rank, place, number, own.bytes(bytes)),
@@ -298,12 +299,12 @@ impl Staging<'_> {
         for step in 1..n {
             let to = (me + step) % n;
             let bytes = pack(to, &mut page);
-            self.send(groups.leader(to), Self::buffer(set + step - 1), number, page.bytes(bytes));
+            self.send(groups.leader(to), buffer_place(set + step - 1), number, page.bytes(bytes));
         }
         between();
         for step in 1..n {
             let from = (me + n - step) % n;
-            let (place, data) = (Self::buffer(set + step - 1), page.bytes(bytes_from(from)));
+            let (place, data) = (buffer_place(set + step - 1), page.bytes(bytes_from(from)));
             self.receive(groups.leader(from), place, number, data);
             unpack(from, &mut page);
         }
@@ -313,7 +314,7 @@ impl Staging<'_> {
     #[track_caller]
     pub fn join_votes(&self, vote: &mut Vote) {
         let number = self.levels.next_exchange();
-        for (step, rank, place) in self.steps(number) {
+        for &Directed { step, rank, place } in self.steps(number) {
             match step {
                 Step::Send if vote.is_unanimous() => self.send(rank, place, number, &vote.to_bytes()),
                 Step::Send => self.send(rank, place, number, &[]),
@@ -336,28 +337,9 @@ impl Staging<'_> {
         Vote::from_bytes(&bytes)
     }
 
-    /// The steps of this leader in an exchange, each with the rank of another leader and the place of a
-    /// buffer.
-    fn steps(&self, number: u64) -> impl Iterator<Item = (Step, Rank, usize)> {
-        let (groups, me) = (&self.levels.groups, self.levels.own);
-        let pairing = Pairing::of(groups.len());
-        let set = (number as usize % TURNS) * buffers(self.levels.block_ranks);
-        let mine = pairing.number(me);
-        let aside = move || [Step::Send, Step::Replace].map(|step| (step, groups.leader(me - 1), set));
-        let is_doubled = mine.is_some_and(|mine| pairing.is_doubled(mine));
-        let doubled = move |step| (step, groups.leader(me + 1), set);
-        let rounds = mine.into_iter().flat_map(move |mine| {
-            (0..pairing.rounds).flat_map(move |round| {
-                let partner = mine ^ (1 << round);
-                let (rank, buffer) = (groups.leader(pairing.rank(partner)), set + 1 + round);
-                [Step::Send, Step::Combine { is_left: partner < mine }].map(|step| (step, rank, buffer))
-            })
-        });
-        let first = is_doubled.then(|| doubled(Step::Combine { is_left: false }));
-        let last = is_doubled.then(|| [Step::Send, Step::Flush].map(doubled));
-        let aside = mine.is_none().then(aside).into_iter().flatten();
-        let all = aside.chain(first).chain(rounds).chain(last.into_iter().flatten());
-        all.map(|(step, rank, buffer)| (step, rank, Self::buffer(buffer)))
+    /// The steps of this leader in an exchange.
+    fn steps(&self, number: u64) -> &[Directed] {
+        &self.levels.steps[number as usize % TURNS]
     }
 
     /// The units of the message of a broadcast of this many bytes.
@@ -418,7 +400,7 @@ impl TeamCore {
         let (exchange, broadcast) = (levels.exchanges() + 1, levels.broadcasts() + 1);
         let sets = buffers(levels.block_ranks);
         let first = exchange as usize % TURNS * sets;
-        let found = (first..first + sets).any(|buffer| is_early(Staging::buffer(buffer), exchange))
+        let found = (first..first + sets).any(|buffer| is_early(buffer_place(buffer), exchange))
             || levels.area.next_places().iter().any(|&unit| is_early(staging.unit(unit), broadcast));
         found.then_some(None)
     }
@@ -426,7 +408,7 @@ impl TeamCore {
 
 /// A step of an exchange.
 #[derive(Clone, Copy)]
-enum Step {
+pub enum Step {
     /// This leader sends its data.
     Send,
     /// It receives data in place of its own.
@@ -435,6 +417,41 @@ enum Step {
     Combine { is_left: bool },
     /// It makes a round of progress: the last message is on its way, and no other is expected.
     Flush,
+}
+
+/// A step with another leader.
+#[derive(Clone, Copy)]
+pub struct Directed {
+    step: Step,
+    rank: Rank,
+    /// The place of the buffer, at the receiver.
+    place: usize,
+}
+
+/// The steps of the leader of group `me` in an exchange over the set of buffers of this turn.
+pub fn steps(groups: &Groups, me: usize, turn: usize, block_ranks: usize) -> Box<[Directed]> {
+    let (pairing, set) = (Pairing::of(groups.len()), turn * buffers(block_ranks));
+    let mut steps = Vec::new();
+    let mut add = |all: &[Step], group: usize, buffer: usize| {
+        let (rank, place) = (groups.leader(group), buffer_place(buffer));
+        steps.extend(all.iter().map(|&step| Directed { step, rank, place }));
+    };
+    let Some(mine) = pairing.number(me) else {
+        add(&[Step::Send, Step::Replace], me - 1, set);
+        return steps.into();
+    };
+    if pairing.is_doubled(mine) {
+        add(&[Step::Combine { is_left: false }], me + 1, set);
+    }
+    for round in 0..pairing.rounds {
+        let partner = mine ^ (1 << round);
+        let combine = Step::Combine { is_left: partner < mine };
+        add(&[Step::Send, combine], pairing.rank(partner), set + 1 + round);
+    }
+    if pairing.is_doubled(mine) {
+        add(&[Step::Send, Step::Flush], me + 1, set);
+    }
+    steps.into()
 }
 
 /// The bits of a word that are its stamp.

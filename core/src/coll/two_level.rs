@@ -154,7 +154,8 @@ impl TeamCore {
         // A function of a reduction is called under the lock that the hierarchy is made with.
         callback::forbid(world, call.name());
         let levels = self.hierarchy(world)?;
-        let is_wanted = || world.collectives.preferences().wants_levels(&call.shape(self));
+        let is_wanted =
+            || levels.serves_all || world.collectives.preferences().wants_levels(&call.shape(self));
         (matches!(call.blocks, Blocks::Equal) && is_wanted()).then_some(levels)
     }
 
@@ -236,7 +237,7 @@ impl TwoLevel<'_> {
         let levels = self.levels;
         let offset = levels.staging_offset + staging::hand_over_offset(levels.block_ranks, area);
         let start = match place == levels.node.my_rank() {
-            true => self.team.own_start(&self.world.memory),
+            true => levels.own_start.0,
             false => levels.node.starts.0[place],
         };
         start.wrapping_add(offset)

@@ -13,9 +13,9 @@ pub mod parcel;
 use crate::Pe;
 use crate::base::awaited::Awaited;
 use crate::base::descriptors::poll_for;
-use crate::base::locked::{locked, try_locked};
 use crate::base::trace;
 use crate::endpoint::completion_counter::CompletionCounter;
+use parking_lot::{Mutex, MutexGuard};
 use pelago_fabric::shm::segment::Failure;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{
@@ -25,7 +25,7 @@ use pelago_fabric::{
 use rustix::event::{PollFd, PollFlags};
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The key under which every PE registers its heap.
@@ -56,6 +56,8 @@ pub struct Endpoint {
     pub looks: AtomicU32,
     /// Changes when progress has processed an event.
     activity: AtomicU32,
+    /// Whether the last progress, or check for quiet, has left something to be sent that a PE may wait for.
+    owed: AtomicBool,
     /// The number of threads of this PE that wait and make progress meanwhile.
     waiters: AtomicU32,
     /// The number of threads that wait for quiet.
@@ -139,6 +141,7 @@ impl Endpoint {
             signal_bytes,
             looks: AtomicU32::new(0),
             activity: AtomicU32::new(0),
+            owed: AtomicBool::new(false),
             puts: AtomicU64::new(0),
             followers: AtomicU64::new(0),
             injector,
@@ -176,13 +179,13 @@ impl Endpoint {
     }
 
     fn try_lock(&self) -> Option<MutexGuard<'_, Option<Net>>> {
-        try_locked(&self.net)
+        self.net.try_lock()
     }
 
     #[cold]
     fn lock(&self) -> MutexGuard<'_, Option<Net>> {
         self.claims.fetch_add(1, Ordering::Relaxed);
-        let net = locked(&self.net);
+        let net = self.net.lock();
         self.claims.fetch_sub(1, Ordering::Relaxed);
         net
     }
@@ -270,6 +273,11 @@ impl Endpoint {
         self.call_if_open(Provider::owes).unwrap_or(false)
     }
 
+    /// Whether this was so after the last progress, or the last check for quiet.
+    pub fn owed(&self) -> bool {
+        self.owed.load(Ordering::Relaxed)
+    }
+
     /// Records that this thread waits and makes progress meanwhile, until the result is dropped.
     pub fn waiting(&self) -> Counted<'_> {
         let counted = Counted::new(&self.waiters);
@@ -299,7 +307,11 @@ impl Endpoint {
 
     /// Makes progress, unless another thread does.
     pub fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
-        self.handle_events(|net| net.progress(handle))
+        self.handle_events(|net| {
+            let outcome = net.progress(handle);
+            self.owed.store(net.owes(), Ordering::Relaxed);
+            outcome
+        })
     }
 
     /// Takes the events of a context, right after the progress of its endpoint, unless another thread does.
@@ -512,6 +524,7 @@ impl Endpoint {
             let [puts, gets] = [&self.puts, self.injector.other_gets()].map(|n| n.load(Ordering::Relaxed));
             let started = Completions { puts: puts + stopped.puts(), gets: gets + stopped.gets() };
             let is_quiet = !self.has_followers() && net.has_completed(started);
+            self.owed.store(net.owes(), Ordering::Relaxed);
             if is_quiet {
                 self.injector.outstanding().clear(mark);
             }

@@ -175,24 +175,24 @@ impl Rests {
     }
 }
 
-/// The time of the last arrival over a network, as observed by a waiting PE.
+/// The time of the last arrival over a network, as observed by a waiting PE: `None` before its first look.
 pub(super) struct Traffic {
     activity: u32,
-    last: Instant,
+    last: Option<Instant>,
 }
 
 impl Traffic {
     pub(super) fn of(net: &Endpoint) -> Traffic {
-        Traffic { activity: net.activity(), last: Instant::now() }
+        Traffic { activity: net.activity(), last: None }
     }
 
     /// The time since the last arrival.
     pub(super) fn pause(&mut self, net: &Endpoint) -> Duration {
         let now = net.activity();
         if std::mem::replace(&mut self.activity, now) != now {
-            self.last = Instant::now();
+            self.last = None;
         }
-        self.last.elapsed()
+        self.last.get_or_insert_with(Instant::now).elapsed()
     }
 }
 

@@ -139,6 +139,10 @@ impl Service {
     /// wakes it: this thread may have received what would have.
     #[inline]
     pub fn hand_over(&self, net: &Endpoint) {
+        // A thread that makes progress after this one hands its debts over itself.
+        if !net.owed() {
+            return;
+        }
         // SYNC POINT debts: orders the look at the guard behind the progress of this thread.
         fence(Ordering::SeqCst);
         if self.is_on_guard.load(Ordering::Relaxed) && net.owes() {

@@ -335,7 +335,7 @@ impl Domain {
     /// endpoint: frames may still be under way to it. An error says that the bytes are not registered.
     #[inline]
     pub(super) fn place(&self, slot: usize, key: Key, offset: u64, bytes: usize) -> Result<*mut u8, String> {
-        let place = self.local_pes.get(slot).and_then(|pe| pe.regions().place(key, offset, bytes));
+        let place = self.local_pes.get(slot).and_then(|pe| pe.place(key, offset, bytes));
         place.ok_or_else(|| self.not_registered(slot, key, offset, bytes))
     }
 
@@ -351,7 +351,7 @@ impl Domain {
     ///
     /// # Safety
     /// The data are valid for reads as `source` says. The target of a reply is valid for writes until then.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn start(
         &self,
         peer: &Peer,

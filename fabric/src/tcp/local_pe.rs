@@ -1,8 +1,8 @@
 //! A PE of this process: its memory regions, its inbox, and the doorbell that other threads ring.
 
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::types::{Event, Key, Pe};
-use parking_lot::{Mutex, RwLock, RwLockReadGuard};
+use parking_lot::{Mutex, RwLock};
 use rustix::event::{EventfdFlags, eventfd};
 use std::collections::VecDeque;
 use std::io;
@@ -37,6 +37,8 @@ const INBOX_BYTES: usize = 4 << 20;
 pub(super) struct LocalPe {
     /// `None` once the endpoint is closed.
     regions: RwLock<Option<Vec<Region>>>,
+    /// How often the regions have changed.
+    changes: AtomicU32,
     /// How often memory was exposed.
     exposures: AtomicU64,
     inbox: Mutex<Inbox>,
@@ -47,21 +49,22 @@ pub(super) struct LocalPe {
     has_rung: AtomicBool,
 }
 
-/// The registered regions of a PE.
-pub(super) struct Regions<'a>(RwLockReadGuard<'a, Option<Vec<Region>>>);
-
-impl Regions<'_> {
-    /// The address of `bytes` bytes at an offset of a region. It is null if the endpoint is closed. `None` if
-    /// the region does not have these bytes.
+impl Region {
     #[inline]
-    pub(super) fn place(&self, key: Key, offset: u64, bytes: usize) -> Option<*mut u8> {
-        let Some(regions) = &*self.0 else { return Some(std::ptr::null_mut()) };
-        let region = regions.iter().find(|region| region.key == key)?;
+    fn place(&self, offset: u64, bytes: usize) -> Option<*mut u8> {
         let offset = usize::try_from(offset).ok()?;
-        let is_inside = bytes <= region.bytes && offset <= region.bytes - bytes;
+        let is_inside = bytes <= self.bytes && offset <= self.bytes - bytes;
         // SAFETY: the place lies inside the region, which was registered as valid, or just behind.
-        is_inside.then(|| unsafe { region.start.as_ptr().add(offset) })
+        is_inside.then(|| unsafe { self.start.as_ptr().add(offset) })
     }
+}
+
+/// A copy of a region, which is valid until the regions of its PE change.
+#[derive(Default)]
+pub(super) struct CachedRegion {
+    slot: u16,
+    changes: u32,
+    region: Option<Region>,
 }
 
 #[derive(Default)]
@@ -77,8 +80,8 @@ impl LocalPe {
         let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let [has_mail, has_rung] = [false; 2].map(AtomicBool::new);
         let (regions, inbox) = (RwLock::new(Some(Vec::new())), Mutex::default());
-        let exposures = AtomicU64::new(0);
-        Ok(LocalPe { regions, exposures, inbox, has_mail, doorbell, has_rung })
+        let (changes, exposures) = (AtomicU32::new(1), AtomicU64::new(0));
+        Ok(LocalPe { regions, changes, exposures, inbox, has_mail, doorbell, has_rung })
     }
 
     /// Wakes the PE after another thread has delivered something to it.
@@ -114,6 +117,7 @@ impl LocalPe {
         let is_free = regions.iter().all(|region| region.key != key);
         if is_free {
             regions.push(Region { key, start, bytes });
+            self.note_change();
         }
         is_free
     }
@@ -129,18 +133,67 @@ impl LocalPe {
     pub(super) fn conceal(&self, key: Key) {
         if let Some(regions) = &mut *self.regions.write() {
             regions.retain(|region| region.key != key);
+            self.note_change();
         }
     }
 
-    /// Its registered regions, which do not change until the result is dropped.
+    /// Makes copies of regions invalid. The regions are locked for writing.
+    fn note_change(&self) {
+        // SYNC POINT regions: releases the change.
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// The address of `bytes` bytes at an offset of a region. It is null if the endpoint is closed. `None` if
+    /// the region does not have these bytes.
+    pub(super) fn place(&self, key: Key, offset: u64, bytes: usize) -> Option<*mut u8> {
+        let regions = self.regions.read();
+        let Some(regions) = &*regions else { return Some(std::ptr::null_mut()) };
+        regions.iter().find(|region| region.key == key)?.place(offset, bytes)
+    }
+
+    /// The same, of the PE `slot` of the process. It needs no lock if the region is the one that this copy
+    /// was made of, and none has changed since.
     #[inline]
-    pub(super) fn regions(&self) -> Regions<'_> {
-        Regions(self.regions.read())
+    pub(super) fn cached_place(
+        &self,
+        cached: &mut CachedRegion,
+        (slot, key): (u16, Key),
+        offset: u64,
+        bytes: usize,
+    ) -> Option<*mut u8> {
+        // SYNC POINT regions: acquires the changes that were made before.
+        let changes = self.changes.load(Ordering::Acquire);
+        if let Some(region) = &cached.region
+            && (cached.slot, cached.changes, region.key) == (slot, changes, key)
+        {
+            return region.place(offset, bytes);
+        }
+        self.place_anew(cached, (slot, key), offset, bytes)
+    }
+
+    #[cold]
+    fn place_anew(
+        &self,
+        cached: &mut CachedRegion,
+        (slot, key): (u16, Key),
+        offset: u64,
+        bytes: usize,
+    ) -> Option<*mut u8> {
+        let regions = self.regions.read();
+        let Some(regions) = &*regions else { return Some(std::ptr::null_mut()) };
+        let region = *regions.iter().find(|region| region.key == key)?;
+        // The regions are locked, so this is the number of their last change.
+        let changes = self.changes.load(Ordering::Relaxed);
+        *cached = CachedRegion { slot, changes, region: Some(region) };
+        region.place(offset, bytes)
     }
 
     /// Closes the endpoint: no region is registered any more, and messages are dropped.
     pub(super) fn close(&self) {
-        *self.regions.write() = None;
+        let mut regions = self.regions.write();
+        *regions = None;
+        self.note_change();
+        drop(regions);
         *self.inbox.lock() = Inbox { is_closed: true, ..Inbox::default() };
     }
 
@@ -187,6 +240,32 @@ mod tests {
     use super::*;
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use std::sync::Barrier;
+
+    #[test]
+    fn a_copied_region_is_used_only_while_it_is_registered() {
+        let [pe, other] = [(); 2].map(|()| LocalPe::open().unwrap());
+        let mut memory = [0_u64; 8];
+        let start = NonNull::from(&mut memory).cast::<u8>();
+        let (mut cached, begin) = (CachedRegion::default(), start.as_ptr());
+        assert!(pe.register(0, start, 64) && other.register(0, start, 8));
+        for _ in 0..2 {
+            let mut place = |pe: &LocalPe, slot, key, offset, bytes| {
+                pe.cached_place(&mut cached, (slot, key), offset, bytes)
+            };
+            assert_eq!(place(&pe, 0, 0, 8, 56), Some(begin.wrapping_add(8)));
+            assert_eq!(place(&pe, 0, 0, 8, 57), None, "beyond the end");
+            assert_eq!(place(&pe, 0, 0, u64::MAX, 8), None);
+            assert_eq!(place(&pe, 0, 1, 0, 8), None, "another key");
+            assert_eq!(place(&other, 1, 0, 8, 56), None, "another PE of the process");
+        }
+        let key = pe.expose(start, 64);
+        assert_eq!(pe.cached_place(&mut cached, (0, key), 0, 64), Some(begin));
+        pe.conceal(key);
+        assert_eq!(pe.cached_place(&mut cached, (0, key), 0, 64), None, "it is registered no more");
+        assert_eq!(pe.cached_place(&mut cached, (0, 0), 0, 64), Some(begin));
+        pe.close();
+        assert_eq!(pe.cached_place(&mut cached, (0, 0), 0, 64), Some(std::ptr::null_mut()), "it is closed");
+    }
 
     /// A ring that finds the mark writes nothing: it needs the write of the ring that has set it.
     #[test]

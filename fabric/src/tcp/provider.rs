@@ -207,7 +207,7 @@ impl Tcp {
     ///
     /// # Safety
     /// As [`Domain::start`].
-    #[inline]
+    #[inline(always)]
     unsafe fn start(
         &self,
         peer: &Peer,

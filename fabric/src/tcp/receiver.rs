@@ -6,6 +6,7 @@
 //! is complete. Nothing is written to a target before it was checked.
 
 use super::frame::{HEADER_BYTES, Header, Kind};
+use super::local_pe::CachedRegion;
 use super::socket::{self, Moved};
 use super::stream::{self, Opener};
 use crate::copy;
@@ -68,6 +69,10 @@ pub(super) struct Receiver {
     pub(super) opener: Option<Box<Opener>>,
     /// Whether the peer has said goodbye.
     pub(super) has_left: bool,
+    /// The last count of acknowledgements that was taken from a frame.
+    pub(super) acks: u32,
+    /// The region of the last put.
+    pub(super) last_region: CachedRegion,
 }
 
 // SAFETY: a target is registered memory, or is kept by the starter of a get, and may be written by any

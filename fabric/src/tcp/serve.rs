@@ -4,6 +4,7 @@
 use super::completion_queue::Entry;
 use super::domain::{Domain, OwedAcks};
 use super::frame::{Header, Kind};
+use super::local_pe::CachedRegion;
 use super::peer::Peer;
 use super::progress::Sink;
 use super::receiver::{Frame, Next, Receiver};
@@ -28,16 +29,20 @@ impl Domain {
             match receiver.next(&mut frame)? {
                 Next::Incomplete => return Ok(()),
                 Next::Complete => {
+                    self.take_acks(peer, receiver, frame.header.acks)?;
+                    let region = &mut receiver.last_region;
                     // SAFETY: the frame is complete, so its data lie in the buffer until more is received.
-                    if !unsafe { self.execute(peer, &frame, Some(frame.data), sink)? } {
+                    if !unsafe { self.execute(peer, region, &frame, Some(frame.data), sink)? } {
                         receiver.put_back(&frame.header);
                         return Ok(());
                     }
                     receiver.has_left |= frame.header.kind == Kind::Bye;
                 }
                 Next::InTarget => {
+                    self.take_acks(peer, receiver, frame.header.acks)?;
+                    let region = &mut receiver.last_region;
                     // SAFETY: the data of this frame were received into its target.
-                    unsafe { self.execute(peer, &frame, None, sink)? };
+                    unsafe { self.execute(peer, region, &frame, None, sink)? };
                 }
                 Next::WantsTarget => {
                     let header = frame.header;
@@ -57,6 +62,18 @@ impl Domain {
         }
     }
 
+    /// Takes the count of acknowledgements of a frame.
+    #[inline]
+    fn take_acks(&self, peer: &Peer, receiver: &mut Receiver, acks: u32) -> Result<(), String> {
+        if receiver.acks != acks {
+            if !peer.send_queue().acknowledge(acks) {
+                return Err(format!("a count of {acks} puts that were not started"));
+            }
+            receiver.acks = acks;
+        }
+        Ok(())
+    }
+
     /// Executes a frame. Its data lie at `data`, or in its target. Returns `false` if an inbox has no room
     /// for it. A frame for a PE that has closed its endpoint is dropped, and the reply to a get from it is
     /// zeros. Such a frame was under way when all PEs had agreed to leave, or the job fails.
@@ -67,22 +84,19 @@ impl Domain {
     unsafe fn execute(
         &self,
         peer: &Peer,
+        region: &mut CachedRegion,
         frame: &Frame,
         data: Option<*const u8>,
         sink: &mut Sink<'_, '_>,
     ) -> Result<bool, String> {
         let header = &frame.header;
         let bytes = header.data_bytes();
-        let is_possible = peer.send_queue().acknowledge(header.acks);
-        if !is_possible {
-            return Err(format!("a count of {} puts that were not started", header.acks));
-        }
         // SYNC POINT arrival: a thread that sees the data of this frame sees those of all earlier frames.
         fence(Ordering::Release);
         match (header.kind, data) {
             (kind, data) if kind.is_put() => {
                 // SAFETY: the caller's promises are the same.
-                unsafe { self.execute_put(frame, data)? };
+                unsafe { self.execute_put(region, frame, data)? };
             }
             (Kind::Reply, data) => {
                 let mut queue = peer.send_queue();
@@ -138,14 +152,19 @@ impl Domain {
     /// # Safety
     /// As [`execute`](Domain::execute).
     #[inline]
-    unsafe fn execute_put(&self, frame: &Frame, data: Option<*const u8>) -> Result<(), String> {
+    unsafe fn execute_put(
+        &self,
+        region: &mut CachedRegion,
+        frame: &Frame,
+        data: Option<*const u8>,
+    ) -> Result<(), String> {
         let header = &frame.header;
-        let (bytes, to) = (header.bytes as usize, usize::from(header.to));
-        let lacks = |key, offset, bytes| self.not_registered(to, key, offset, bytes);
-        let pe = self.local_pes.get(to).ok_or_else(|| lacks(header.word, header.offset, bytes))?;
-        let regions = pe.regions();
+        let (bytes, to) = (header.bytes as usize, header.to);
+        let lacks = |key, offset, bytes| self.not_registered(to.into(), key, offset, bytes);
+        let pe = self.local_pes.get(usize::from(to));
+        let pe = pe.ok_or_else(|| lacks(header.word, header.offset, bytes))?;
         if let Some(data) = data {
-            let target = regions.place(header.word, header.offset, bytes);
+            let target = pe.cached_place(region, (to, header.word), header.offset, bytes);
             let target = target.ok_or_else(|| lacks(header.word, header.offset, bytes))?;
             if !target.is_null() {
                 // SAFETY: the target was checked, and the caller has promised the data.
@@ -156,7 +175,8 @@ impl Domain {
             let [key, offset, operand] = frame.operands;
             let atomic = atomic_of(header, [operand, 0])?;
             let bytes = atomic.kind.bytes();
-            let word = regions.place(key, offset, bytes).ok_or_else(|| lacks(key, offset, bytes))?;
+            let word = pe.cached_place(region, (to, key), offset, bytes);
+            let word = word.ok_or_else(|| lacks(key, offset, bytes))?;
             execute_atomic(&atomic, word, offset)?;
         }
         Ok(())
