@@ -228,12 +228,15 @@ impl Staging<'_> {
             });
         }
         if is_whole {
-            let own = self.levels.own_start.0;
-            let offset = self.levels.staging_offset + place + size_of::<u64>();
             // SAFETY: the data lie behind the first word, which was set after them, and no PE writes there
             // before this leader sends its next message.
-            unsafe { copy::copy(data.as_mut_ptr(), own.add(offset), data.len()) };
+            unsafe { copy::copy(data.as_mut_ptr(), self.data(place), data.len()) };
         }
+    }
+
+    /// Where the data of a message that has come as it is lie, behind its first word.
+    fn data(&self, place: usize) -> *const u8 {
+        self.levels.own_start.0.wrapping_add(self.levels.staging_offset + place + size_of::<u64>())
     }
 
     /// A word at a place of this PE, which is loaded at the SYNC POINT staged: that acquires the earlier
@@ -283,7 +286,8 @@ impl Staging<'_> {
 
     /// Sends a message of at most `most` bytes to each other leader and receives one from it. `pack` writes
     /// the one to a group and returns its length, `between` runs while they are under way, and `unpack` takes
-    /// the one from a group, whose length `bytes_from` knows. All have begun when this returns.
+    /// the one from a group, whose length `bytes_from` knows, from the address that it is given. All have
+    /// begun when this returns.
     #[track_caller]
     pub fn exchange_pairs(
         &self,
@@ -291,7 +295,7 @@ impl Staging<'_> {
         mut pack: impl FnMut(usize, &mut Page) -> usize,
         between: impl FnOnce(),
         bytes_from: impl Fn(usize) -> usize,
-        mut unpack: impl FnMut(usize, &mut Page),
+        mut unpack: impl FnMut(usize, *const u8),
     ) {
         let (groups, me, number) = (&self.levels.groups, self.levels.own, self.levels.next_exchange());
         let set = (number as usize % TURNS) * buffers(self.levels.block_ranks);
@@ -304,9 +308,16 @@ impl Staging<'_> {
         between();
         for step in 1..n {
             let from = (me + n - step) % n;
-            let (place, data) = (buffer_place(set + step - 1), page.bytes(bytes_from(from)));
-            self.receive(groups.leader(from), place, number, data);
-            unpack(from, &mut page);
+            let (leader, place, bytes) =
+                (groups.leader(from), buffer_place(set + step - 1), bytes_from(from));
+            if self.world.net_endpoint().signals(bytes) {
+                // The data stay where they are until this leader sends its next message.
+                self.receive(leader, place, number, &mut []);
+                unpack(from, self.data(place));
+            } else {
+                self.receive(leader, place, number, page.bytes(bytes));
+                unpack(from, page.start());
+            }
         }
     }
 

@@ -320,11 +320,16 @@ impl Endpoint {
     }
 
     fn handle_events(&self, call: impl FnOnce(&Net) -> FabricResult<usize>) -> FabricResult<usize> {
-        let outcome = self.try_call(call).unwrap_or(Ok(0));
-        if !matches!(outcome, Ok(0)) {
-            self.activity.fetch_add(1, Ordering::Relaxed);
-        }
-        outcome
+        let noted = |net: &Net| {
+            let outcome = call(net);
+            if !matches!(outcome, Ok(0)) {
+                // The lock is held, so this needs no atomic update.
+                let activity = self.activity.load(Ordering::Relaxed);
+                self.activity.store(activity.wrapping_add(1), Ordering::Relaxed);
+            }
+            outcome
+        };
+        self.try_call(noted).unwrap_or(Ok(0))
     }
 
     /// A number that changes when progress has processed an event.

@@ -116,8 +116,7 @@ impl TwoLevel<'_> {
                         }
                     },
                     length,
-                    |group, page| {
-                        let mut block = page.start().cast_const();
+                    |group, mut block| {
                         for rank in groups.ranks(group).iter() {
                             for to in 0..mates.len() {
                                 copy::copy(into(to).add(rank * bytes), block, bytes);
@@ -174,9 +173,9 @@ impl TwoLevel<'_> {
                         }
                     },
                     |group| groups.ranks(group).len() * bytes,
-                    |group, page| {
+                    |group, blocks| {
                         for (place, rank) in groups.ranks(group).iter().enumerate() {
-                            copy::copy(result.add(rank * bytes), page.start().add(place * bytes), bytes);
+                            copy::copy(result.add(rank * bytes), blocks.add(place * bytes), bytes);
                         }
                     },
                 );
