@@ -7,7 +7,7 @@ use super::buffers::{Elements, check_apart};
 use super::combining_call;
 use super::form::forms;
 use super::inter_combine as inter;
-use super::prepare::{Prepared, Work, root_of};
+use super::prepare::{Prepared, Work, ended, root_of};
 use crate::abi::*;
 use crate::chapters::comm::Comm;
 use crate::chapters::error::{Error, Result, ensure};
@@ -24,7 +24,7 @@ forms! {
     prepare_reduce: reduce ireduce reduce_init
         (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: MPI_Datatype, op: MPI_Op,
          root: c_int);
-    prepare_allreduce: allreduce iallreduce allreduce_init
+    prepare_allreduce: allreduce_prepared iallreduce allreduce_init
         (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: MPI_Datatype, op: MPI_Op);
     prepare_reduce_scatter_block: reduce_scatter_block ireduce_scatter_block reduce_scatter_block_init
         (sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: i64, datatype: MPI_Datatype, op: MPI_Op);
@@ -91,6 +91,52 @@ impl Operands {
     pub fn call(&self, operation: Operation, root: usize, count: usize) -> MessageCall {
         combining_call(operation, root, count, self.combiner.element_bytes())
     }
+}
+
+/// `MPI_Allreduce`. Most all-reductions need no memory of their own, so these are not prepared.
+pub unsafe fn allreduce(
+    mpi: &Mpi,
+    sendbuf: *const c_void,
+    recvbuf: *mut c_void,
+    count: i64,
+    datatype: MPI_Datatype,
+    op: MPI_Op,
+    comm: MPI_Comm,
+) -> Result {
+    let communicator = mpi.comm(comm)?;
+    let Some((call, memory)) = in_one_piece(mpi, communicator, (sendbuf, recvbuf), (count, datatype), op)
+    else {
+        // SAFETY: the caller promises what this function requires.
+        return unsafe { allreduce_prepared(mpi, sendbuf, recvbuf, count, datatype, op, comm) };
+    };
+    let all = &mpi.core.message_coll;
+    // SAFETY: the caller promises the elements, and the operation is over at return.
+    ended(communicator, unsafe { all.run_call(&mpi.core, &communicator.members, &call, &memory) })
+}
+
+/// An all-reduction by a predefined operation, between two buffers whose elements have no gaps. `None` if it
+/// is another one, or has a mistake, which is found when it is prepared.
+#[inline]
+fn in_one_piece(
+    mpi: &Mpi,
+    comm: &Comm,
+    (sendbuf, recvbuf): (*const c_void, *mut c_void),
+    (count, datatype): (i64, MPI_Datatype),
+    op: MPI_Op,
+) -> Option<(MessageCall, Memory)> {
+    let is_place = |buffer: *const c_void| !buffer.is_null() && buffer != MPI_IN_PLACE.cast_const();
+    let are_apart = is_place(sendbuf) && is_place(recvbuf) && sendbuf != recvbuf.cast_const();
+    if !are_apart || comm.remote.is_some() || !op::is_predefined(op) {
+        return None;
+    }
+    let layout = mpi.datatype(datatype).ok()?;
+    bytes_of(count, layout).ok()?;
+    let offset = layout.run(count as usize)?;
+    let combiner = op::combiner(op, layout).ok()?;
+    let call = combining_call(Operation::AllReduce, 0, count as usize, combiner.element_bytes());
+    let (source, target) = (sendbuf.cast::<u8>(), recvbuf.cast::<u8>());
+    let (source, target) = (source.wrapping_offset(offset), target.wrapping_offset(offset));
+    Some((call, Memory { source, target, combiner: Some(combiner) }))
 }
 
 unsafe fn prepare_reduce(

@@ -96,7 +96,7 @@ impl Prepared {
                 Work::Stages(stages) => all.run_stages(&mpi.core, stages),
             }
         };
-        outcome.ok_or_else(no_algorithm)?.map_err(|mismatch| mismatched(comm, mismatch))?;
+        ended(comm, outcome)?;
         self.unpack();
         Ok(())
     }
@@ -115,6 +115,12 @@ impl Prepared {
         };
         pending.map(Some).ok_or_else(no_algorithm)
     }
+}
+
+/// The result of an operation that is over.
+#[inline]
+pub fn ended(comm: &Comm, outcome: Option<Outcome>) -> Result {
+    outcome.ok_or_else(no_algorithm)?.map_err(|mismatch| mismatched(comm, mismatch))
 }
 
 /// Starts an operation for a request.

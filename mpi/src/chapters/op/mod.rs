@@ -22,7 +22,7 @@ use user::{Function, OnElements};
 static OPS: Table<Function> = Table::new(Kind::Op);
 
 /// Whether it is one of the predefined operations that reductions may use.
-fn is_predefined(op: MPI_Op) -> bool {
+pub fn is_predefined(op: MPI_Op) -> bool {
     matches!(
         op,
         MPI_SUM
