@@ -441,17 +441,29 @@ fn back_to_back(world: &World, rounds: u64) {
 fn a_stream_of_broadcasts(world: &World) {
     let team = world.team();
     let (target, source) = (world.alloc_zeroed::<u64>(20).unwrap(), world.alloc_zeroed::<u64>(20).unwrap());
-    for round in 0..3000 {
-        let len = if round % 2 == 0 { 1 } else { 20 };
+    for round in 0..3000_u64 {
+        // In slots alone, on pages alone, and on both.
+        let len = match round / 1000 {
+            0 => 1 + round as usize % 7,
+            1 => 20,
+            _ => [1, 20][round as usize % 2],
+        };
         source.local().write(0, &vec![round; len]);
         if world.my_pe() != 0 && round % 7 == 0 {
             (0..round % 5 * 200).for_each(|_| pelago::sync::spin_once());
+        }
+        // Long enough for the root to use all slots.
+        if world.my_pe() == 1 && round % 200 == 0 {
+            (0..20_000).for_each(|_| pelago::sync::spin_once());
         }
         team.broadcast(0, target.span(0..len), source.span(0..len)).unwrap();
         assert_eq!(target.local().to_vec()[..len], vec![round; len]);
     }
     world.barrier();
 }
+
+/// The number before that of the first broadcast, modulo 2^32 - 1.
+const BEFORE_FIRST: u64 = if cfg!(debug_assertions) { (1 << 32) - 20 } else { 0 };
 
 /// Data that look like the first words of later messages between nodes, in messages of many lengths that use
 /// the same memory by turns.
@@ -460,9 +472,13 @@ fn data_like_later_messages(world: &World) {
     let (target, source) = (world.alloc_zeroed::<u64>(128).unwrap(), world.alloc_zeroed::<u64>(128).unwrap());
     let mut dice = Dice(9);
     for round in 1..400_u64 {
-        // A first word has the number of its message in its upper half, and a bit for data.
-        let data: Vec<u64> = (0..128).map(|i| (round + i * 5 % 32) << 32 | 1 << 31).collect();
-        let root = if round % 97 == 0 { dice.below(n) } else { 0 };
+        // A first word has the number of its message in its upper half, and a bit for data. A message that
+        // uses the same units again is about twenty, or about 160 messages later.
+        let later = |i: u64| if cfg!(debug_assertions) { 10 + i * 7 % 21 } else { 100 + i * 37 % 120 };
+        let data: Vec<u64> =
+            (0..128).map(|i| (BEFORE_FIRST + round + later(i / 8) + 1) << 32 | 1 << 31).collect();
+        // One root for long, and then roots of all nodes by turns, without meetings.
+        let root = if round % 100 < 60 { round as usize / 100 % n } else { round as usize % n };
         let len = [1, 9, 40, 128][dice.below(4)];
         let (slow, looks) = (dice.below(n), dice.below(30));
         source.local().write(0, &data);

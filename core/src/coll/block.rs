@@ -34,7 +34,7 @@ use pelago_fabric::sync::{AtomicU32, Ordering};
 pub const ALIGN_BYTES: usize = 4096;
 /// Staging slots of a member, used in turn.
 pub const STAGING_SLOTS: usize = 32;
-/// Pages of a member for the data of staging slots that are longer, used in turn.
+/// Pages of a member, used in turn, for data that do not fit into a staging slot.
 pub const STAGING_PAGES: usize = 8;
 /// Bytes of data that a staging slot itself holds, beside its stamp.
 pub const STAGING_SLOT_BYTES: usize = 56;

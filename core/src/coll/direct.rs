@@ -11,9 +11,9 @@
 //!
 //! Invariant: a member that has begun an operation is done with all staging slots of earlier ones. A staging
 //! slot is written again, [`STAGING_SLOTS`] operations later, only when all members have begun a later
-//! operation than that of its old contents; a page, [`STAGING_PAGES`] operations later. Elements are combined
-//! in the order of ranks, each result by one member or by all alike, so results are the same everywhere and
-//! do not depend on the form.
+//! operation than that of its old contents. The same holds for a page, [`STAGING_PAGES`] operations later.
+//! Elements are combined in the order of ranks, each result by one member or by all alike, so results are the
+//! same everywhere and do not depend on the form.
 
 mod agreement;
 pub mod staged;
@@ -161,7 +161,8 @@ impl Direct<'_> {
         self.team.begun_by_all.store(number, Ordering::Relaxed);
     }
 
-    /// Makes sure that the staging slot of operation `number`, or its page, is free: one of `turns`.
+    /// Makes sure that the staging slot of operation `number`, or its page, is free. There are `turns` of
+    /// them.
     #[inline(always)]
     #[track_caller]
     fn make_room(&self, number: u64, turns: usize) {

@@ -9,7 +9,7 @@
 
 use super::nodes::Groups;
 use super::staging::area::Area;
-use super::staging::{self, BROADCAST_UNITS, Directed, TURNS};
+use super::staging::{self, BROADCAST_UNITS, LeaderStep, TURNS};
 use super::{block, sync_memory};
 use crate::Pe;
 use crate::coll::symmetric_region::Bases;
@@ -38,10 +38,10 @@ pub struct Hierarchy {
     pub block_ranks: usize,
     /// Where this PE's block is mapped.
     pub own_start: Start,
-    /// Whether all operations are done in two levels, as far as settings and measurements decide that.
+    /// Whether no setting and no measurement chooses another form for any operation.
     pub serves_all: bool,
     /// The steps of this PE in an exchange between leaders, for each set of buffers.
-    pub steps: [Box<[Directed]>; TURNS],
+    pub steps: [Box<[LeaderStep]>; TURNS],
     /// Calls in two levels.
     calls: AtomicU64,
     /// Exchanges between leaders, and broadcasts.
@@ -50,6 +50,10 @@ pub struct Hierarchy {
     /// The units of messages of broadcasts.
     pub area: Area,
 }
+
+/// The number before the first exchange, and before the first broadcast. Tests pass the number from which on
+/// a message does not show all of its number.
+const FIRST_NUMBER: u64 = if cfg!(debug_assertions) { (1 << 32) - 20 } else { 0 };
 
 /// Counts one more. One thread at a time calls operations of a team, so this needs no atomic update.
 fn count(counter: &AtomicU64) -> u64 {
@@ -90,8 +94,8 @@ impl Hierarchy {
             staging_offset: block::staging_offset(block_ranks, sync_memory::slots(kind, block_ranks)),
             block_ranks,
             calls: AtomicU64::new(0),
-            exchanges: AtomicU64::new(0),
-            broadcasts: AtomicU64::new(0),
+            exchanges: AtomicU64::new(FIRST_NUMBER),
+            broadcasts: AtomicU64::new(FIRST_NUMBER),
             area,
         })
     }

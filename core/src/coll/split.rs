@@ -188,11 +188,11 @@ impl TeamCore {
         small.exchanges = Mutex::new(*core.exchanging(world));
         small.agreed_last = AtomicU64::new(core.agreed_last.load(Ordering::Relaxed));
         small.engine = Mutex::new(core.engine().shrunk(n));
-        let small = small.mapped(&world.memory);
+        let small = small.mapped(&world.memory).placed(world);
         if let Some(levels) = core.levels() {
             small.go_on_in(world, levels);
         }
-        Ok(Some(Arc::new(small.placed(world))))
+        Ok(Some(Arc::new(small)))
     }
 
     /// Whether all members have dropped all teams and spaces that were made from this team, which is about

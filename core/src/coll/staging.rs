@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! | exchanges: (handing, round 0, round 1, ...) x 2 |    each buffer 520 words
-//! | broadcasts |    1040 units of 8 words
+//! | ring buffer of broadcasts |    1040 units of 8 words
 //! | hand-over areas: source, target |    16 KiB each
 //! ```
 //! The hand-over areas are for operations on private memory, in which a leader reads the sources of the
@@ -18,11 +18,11 @@
 //! Invariant: a buffer is written only when its receiver has read its earlier contents. Exchanges use two
 //! sets of buffers by turns: a leader that has passed exchange e knows that all have begun it, and so have
 //! passed e - 1. An exchange by pairs has a buffer for each other leader in place of one for each round. A
-//! broadcast tells nothing of its receivers, so the messages of broadcasts follow each other in an area, each
-//! as long as it needs. All members meet before a unit is used again, unless they have met since it was used
-//! before, or each node has had a root since: a root has completed all broadcasts before its own, and all
-//! members know of it by its data. A receiver clears the first word of each unit that it has read, as a later
-//! message may have its first word there.
+//! broadcast tells nothing of its receivers, so the messages of broadcasts follow each other in a ring
+//! buffer. All members meet before a unit is used again, unless they have met since it was used before, or
+//! each node has had a root since: a root has completed all broadcasts before its own, and all members know
+//! of it by its data. A receiver clears the first word of each unit that it has read, as a later message may
+//! have its first word there.
 
 pub mod area;
 
@@ -196,7 +196,9 @@ impl Staging<'_> {
     /// Waits for a message at a place of this PE.
     #[track_caller]
     fn receive(&self, from: Rank, place: usize, number: u64, data: &mut [u8]) {
-        let is_whole = self.world.net_endpoint().signals(data.len());
+        let net = self.world.net_endpoint();
+        debug_assert_eq!(net.signals(0), net.signals(PACKED_BYTES), "all short messages have one format");
+        let is_whole = net.signals(data.len());
         let count = if is_whole { 1 } else { packed_words(data.len()) };
         let stamp = stamp(number);
         let (mut come, mut looks) = (0, 0u32);
@@ -228,13 +230,13 @@ impl Staging<'_> {
             });
         }
         if is_whole {
-            // SAFETY: the data lie behind the first word, which was set after them, and no PE writes there
-            // before this leader sends its next message.
+            // SAFETY: the data lie behind the first word, which was set after them. No PE writes there before
+            // this leader sends its next message, or passes these data on within its node.
             unsafe { copy::copy(data.as_mut_ptr(), self.data(place), data.len()) };
         }
     }
 
-    /// Where the data of a message that has come as it is lie, behind its first word.
+    /// Where the data of a message lie whose words are not packed: behind its first word.
     fn data(&self, place: usize) -> *const u8 {
         self.levels.own_start.0.wrapping_add(self.levels.staging_offset + place + size_of::<u64>())
     }
@@ -266,7 +268,7 @@ impl Staging<'_> {
     pub fn exchange(&self, own: &mut Page, mut fold: impl FnMut(&mut Page, &mut Page, bool)) {
         let (number, bytes) = (self.levels.next_exchange(), own.used);
         let mut other = Page::zeroed(bytes);
-        for &Directed { step, rank, place } in self.steps(number) {
+        for &LeaderStep { step, rank, place } in self.steps(number) {
             match step {
                 Step::Send => self.send(rank, place, number, own.bytes(bytes)),
                 Step::Replace => self.receive(rank, place, number, own.bytes(bytes)),
@@ -325,7 +327,7 @@ impl Staging<'_> {
     #[track_caller]
     pub fn join_votes(&self, vote: &mut Vote) {
         let number = self.levels.next_exchange();
-        for &Directed { step, rank, place } in self.steps(number) {
+        for &LeaderStep { step, rank, place } in self.steps(number) {
             match step {
                 Step::Send if vote.is_unanimous() => self.send(rank, place, number, &vote.to_bytes()),
                 Step::Send => self.send(rank, place, number, &[]),
@@ -349,7 +351,7 @@ impl Staging<'_> {
     }
 
     /// The steps of this leader in an exchange.
-    fn steps(&self, number: u64) -> &[Directed] {
+    fn steps(&self, number: u64) -> &[LeaderStep] {
         &self.levels.steps[number as usize % TURNS]
     }
 
@@ -432,7 +434,7 @@ pub enum Step {
 
 /// A step with another leader.
 #[derive(Clone, Copy)]
-pub struct Directed {
+pub struct LeaderStep {
     step: Step,
     rank: Rank,
     /// The place of the buffer, at the receiver.
@@ -440,12 +442,12 @@ pub struct Directed {
 }
 
 /// The steps of the leader of group `me` in an exchange over the set of buffers of this turn.
-pub fn steps(groups: &Groups, me: usize, turn: usize, block_ranks: usize) -> Box<[Directed]> {
+pub fn steps(groups: &Groups, me: usize, turn: usize, block_ranks: usize) -> Box<[LeaderStep]> {
     let (pairing, set) = (Pairing::of(groups.len()), turn * buffers(block_ranks));
     let mut steps = Vec::new();
     let mut add = |all: &[Step], group: usize, buffer: usize| {
         let (rank, place) = (groups.leader(group), buffer_place(buffer));
-        steps.extend(all.iter().map(|&step| Directed { step, rank, place }));
+        steps.extend(all.iter().map(|&step| LeaderStep { step, rank, place }));
     };
     let Some(mine) = pairing.number(me) else {
         add(&[Step::Send, Step::Replace], me - 1, set);
@@ -476,8 +478,8 @@ fn packed_words(bytes: usize) -> usize {
     1 + bytes.div_ceil(DATA_BYTES)
 }
 
-/// The upper half of the words of a message of that number, which begin with 1. It arrives last where a word
-/// arrives in pieces from its lower end on.
+/// The upper half of the words of a message of that number. It is never zero, as words are that were cleared.
+/// It arrives last where a word arrives in pieces from its lower end on.
 fn stamp(number: u64) -> u64 {
-    number << 32
+    (number % u64::from(u32::MAX) + 1) << 32
 }

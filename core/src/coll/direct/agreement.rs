@@ -24,7 +24,7 @@ impl Direct<'_> {
         callback::forbid(self.world, self.operation);
         let (team, bytes) = (self.team, size_of::<AgreementRecord>());
         let number = team.sequence.load(Ordering::Relaxed) + 1;
-        // All members have read the slot of this number: they have begun a later operation.
+        // All members have read the page of this number: they have begun a later operation.
         self.make_room(number, STAGING_PAGES);
         team.agreed(team.my_rank(), number).raise(number);
         self.begin();

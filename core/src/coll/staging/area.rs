@@ -1,22 +1,22 @@
-//! The area for the messages of broadcasts: which units a message gets, and when they are free again.
+//! The ring buffer for the messages of broadcasts: which units a message gets, and when they are free again.
 //!
 //! All members count alike, as all take part in all broadcasts and meetings.
 
 use pelago_fabric::sync::{AtomicU64, Ordering};
 
-/// The most nodes whose roots are noted.
+/// The largest number of nodes for which the last roots are recorded.
 const ROOT_NODES_MAX: usize = 64;
 
-/// The units of the area, which is used again and again: unit u lies at the place u modulo the size.
+/// The ring buffer: unit u lies at the place u modulo the size.
 pub struct Area {
     /// The number of units.
     size: u64,
     /// Units that messages were given, since the start.
     given: AtomicU64,
-    /// How many of the first units all receivers are known to have read.
+    /// All receivers have read the units below this number.
     read: AtomicU64,
-    /// For each node, the units that were given before the last message of a root there. Nothing if there are
-    /// many nodes.
+    /// For each node, the units that were given before the last message of a root there. Empty if there are
+    /// more than [`ROOT_NODES_MAX`] nodes.
     before_roots: Box<[AtomicU64]>,
 }
 
@@ -38,15 +38,16 @@ impl Area {
     /// members must meet before, as the units may not be free.
     pub fn give(&self, root: usize, units: u64) -> Option<u64> {
         let (given, first) = (self.given.load(Ordering::Relaxed), self.first(units));
-        // Units up to here must have been read. No message has those that are left out at the end.
+        debug_assert!(units <= self.size, "{units} units of {}", self.size);
+        // Units below this number must have been read. Units that are skipped at the end have no message.
         let needed = (first + units).saturating_sub(self.size).min(given);
         if needed > self.read.load(Ordering::Relaxed) {
             // A root has read all messages before its own, and every member has received its message.
             let read = self.before_roots.iter().map(|before| before.load(Ordering::Relaxed)).min();
-            self.read.fetch_max(read.unwrap_or(0), Ordering::Relaxed);
-            if needed > self.read.load(Ordering::Relaxed) {
+            if needed > read.unwrap_or(0) {
                 return None;
             }
+            self.read.store(read.unwrap_or(0), Ordering::Relaxed);
         }
         self.given.store(first + units, Ordering::Relaxed);
         if let Some(before) = self.before_roots.get(root) {
