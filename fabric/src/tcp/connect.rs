@@ -189,6 +189,7 @@ impl Domain {
         peer.set_socket(Some(raw));
         self.last_active.store(peer.process, Ordering::Relaxed);
         self.links.fetch_add(1, Ordering::Relaxed);
+        self.watch_all();
         self.list_ack(peer);
         self.owed_acks.hurry();
         // The next round of progress sends the frames that have waited for the connection.

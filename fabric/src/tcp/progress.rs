@@ -95,9 +95,7 @@ impl Domain {
 
     fn poll_descriptors(&self, sink: &mut Sink<'_, '_>) -> usize {
         let (mut room, mut frames) = ([0; 32], 0);
-        if self.links.load(Ordering::Relaxed) > 1 {
-            self.watch_all();
-        }
+        self.watch_all_unless_polled();
         for &tag in self.poller.ready(&mut room) {
             match Tag::of(tag) {
                 Tag::Peer(process) => {

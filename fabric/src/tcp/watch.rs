@@ -131,6 +131,15 @@ impl Domain {
         }
     }
 
+    /// The same, unless each round of progress receives from the only connection.
+    pub(super) fn watch_all_unless_polled(&self) {
+        let polled = self.peers.get(self.last_active.load(Ordering::Relaxed));
+        let is_polled = polled.is_some_and(|peer| peer.socket().is_some());
+        if self.links.load(Ordering::Relaxed) != 1 || !is_polled {
+            self.watch_all();
+        }
+    }
+
     /// Removes the socket of a connection that ends from the poller.
     pub(super) fn forget_socket(&self, socket: RawFd) {
         self.watch.end(&self.poller, socket);

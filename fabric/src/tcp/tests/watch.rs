@@ -66,6 +66,16 @@ fn with_a_second_connection_both_are_watched() {
 }
 
 #[test]
+fn a_connection_that_is_not_watched_is_served_although_another_was_active_last() {
+    let job = Job::open(3);
+    stop_watching(&job);
+    // As after a connection to PE 2 that was opened and closed between two rounds.
+    job.endpoints[0].domain.last_active.store(2, Ordering::Relaxed);
+    job.put(1, 0, 5);
+    assert!(is_watched(&job.endpoints[0].domain, 1));
+}
+
+#[test]
 fn a_connection_that_is_not_watched_is_watched_when_it_has_no_room() {
     let job = Job::open(2);
     stop_watching(&job);
