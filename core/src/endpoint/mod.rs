@@ -56,7 +56,7 @@ pub struct Endpoint {
     pub looks: AtomicU32,
     /// Changes when progress has processed an event.
     activity: AtomicU32,
-    /// Whether the last progress, or check for quiet, has left something to be sent that a PE may wait for.
+    /// Whether something may be left to be sent that a PE may wait for.
     owed: AtomicBool,
     /// The number of threads of this PE that wait and make progress meanwhile.
     waiters: AtomicU32,
@@ -273,7 +273,24 @@ impl Endpoint {
         self.call_if_open(Provider::owes).unwrap_or(false)
     }
 
-    /// Whether this was so after the last progress, or the last check for quiet.
+    /// Notes whether something is left to be sent. The endpoint is locked.
+    fn note_owed(&self, net: &Net) {
+        // SYNC POINT owed: a thread that has noted a debt before is overruled only by a look that sees it.
+        if self.owed.load(Ordering::Relaxed) {
+            self.owed.swap(false, Ordering::AcqRel);
+        }
+        if net.owes() {
+            self.may_owe();
+        }
+    }
+
+    /// Notes that this thread may have left something to be sent.
+    fn may_owe(&self) {
+        // SYNC POINT owed: releases the debt.
+        self.owed.store(true, Ordering::Release);
+    }
+
+    /// Whether something may be left to be sent that a PE may wait for.
     pub fn owed(&self) -> bool {
         self.owed.load(Ordering::Relaxed)
     }
@@ -307,11 +324,17 @@ impl Endpoint {
 
     /// Makes progress, unless another thread does.
     pub fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
-        self.handle_events(|net| {
+        let mut has_called = false;
+        let outcome = self.handle_events(|net| {
+            has_called = true;
             let outcome = net.progress(handle);
-            self.owed.store(net.owes(), Ordering::Relaxed);
+            self.note_owed(net);
             outcome
-        })
+        });
+        if !has_called {
+            self.may_owe();
+        }
+        outcome
     }
 
     /// Takes the events of a context, right after the progress of its endpoint, unless another thread does.
@@ -469,6 +492,8 @@ impl Endpoint {
 
     /// Sends a message; `false` if the provider's queue is full.
     pub fn try_send(&self, pe: Pe, header: u64, payload: &[u8]) -> bool {
+        // The message may wait for others.
+        self.may_owe();
         self.call_if_open(|net| net.send(pe, header, payload)).is_some_and(|status| status != Status::Again)
     }
 
@@ -516,6 +541,7 @@ impl Endpoint {
     /// operations were started meanwhile.
     pub fn is_quiet(&self) -> bool {
         if self.has_followers() {
+            self.may_owe();
             return false;
         }
         // This comes before the endpoint's lock, so that no other thread waits for the lock meanwhile.
@@ -529,7 +555,7 @@ impl Endpoint {
             let [puts, gets] = [&self.puts, self.injector.other_gets()].map(|n| n.load(Ordering::Relaxed));
             let started = Completions { puts: puts + stopped.puts(), gets: gets + stopped.gets() };
             let is_quiet = !self.has_followers() && net.has_completed(started);
-            self.owed.store(net.owes(), Ordering::Relaxed);
+            self.note_owed(net);
             if is_quiet {
                 self.injector.outstanding().clear(mark);
             }

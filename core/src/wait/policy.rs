@@ -175,15 +175,17 @@ impl Rests {
     }
 }
 
-/// The time of the last arrival over a network, as observed by a waiting PE: `None` before its first look.
+/// The time of the last arrival over a network, as observed by a waiting PE: `None` if it has not looked at
+/// the clock since.
 pub(super) struct Traffic {
     activity: u32,
     last: Option<Instant>,
 }
 
 impl Traffic {
-    pub(super) fn of(net: &Endpoint) -> Traffic {
-        Traffic { activity: net.activity(), last: None }
+    /// The time is read at the first look if this is not the beginning: most waits are over before.
+    pub(super) fn of(net: &Endpoint, is_beginning: bool) -> Traffic {
+        Traffic { activity: net.activity(), last: is_beginning.then(Instant::now) }
     }
 
     /// The time since the last arrival.

@@ -139,7 +139,7 @@ impl Service {
     /// wakes it: this thread may have received what would have.
     #[inline]
     pub fn hand_over(&self, net: &Endpoint) {
-        // A thread that makes progress after this one hands its debts over itself.
+        // Most rounds of progress leave nothing to be sent.
         if !net.owed() {
             return;
         }

@@ -491,10 +491,10 @@ impl Domain {
     #[cold]
     pub(super) fn watch_room(&self, peer: &Peer, queue: &mut SendQueue, watches: bool) {
         if let Some(socket) = queue.socket.filter(|_| queue.watches_room != watches) {
-            queue.watches_room = watches;
             self.watch_all();
             let interest = if watches { Interest::Both } else { Interest::Input };
-            let _ = self.poller.change(socket, Tag::Peer(peer.process).code(), interest);
+            let is_changed = self.poller.change(socket, Tag::Peer(peer.process).code(), interest).is_ok();
+            queue.watches_room = watches && is_changed;
         }
     }
 

@@ -142,7 +142,7 @@ impl Header {
         bytes
     }
 
-    /// Reads a header in the place of this one: a short frame takes no longer than several moves of a header.
+    /// Reads a header in the place of this one, as a header that is returned would be moved several times.
     /// An error describes bytes that are not a header.
     #[inline(always)]
     pub(super) fn read(&mut self, bytes: &[u8; HEADER_BYTES]) -> Result<(), String> {
@@ -161,7 +161,8 @@ impl Header {
             return Err(format!("a frame of kind {}, version {}", bytes[0], bytes[1]));
         };
         (self.kind, self.is_unreported, self.padding) = (kind, is_unreported, padding);
-        (self.from, self.to, self.code) = (half(2), half(4), half(6));
+        let to_and_code = word(4);
+        (self.from, self.to, self.code) = (half(2), to_and_code as u16, (to_and_code >> 16) as u16);
         (self.bytes, self.acks) = (word(8), word(12));
         (self.word, self.offset) = (long(16), long(24));
         Ok(())

@@ -1,6 +1,6 @@
 //! A PE of this process: its memory regions, its inbox, and the doorbell that other threads ring.
 
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 use crate::types::{Event, Key, Pe};
 use parking_lot::{Mutex, RwLock};
 use rustix::event::{EventfdFlags, eventfd};
@@ -38,7 +38,7 @@ pub(super) struct LocalPe {
     /// `None` once the endpoint is closed.
     regions: RwLock<Option<Vec<Region>>>,
     /// How often the regions have changed.
-    changes: AtomicU32,
+    changes: AtomicU64,
     /// How often memory was exposed.
     exposures: AtomicU64,
     inbox: Mutex<Inbox>,
@@ -63,7 +63,7 @@ impl Region {
 #[derive(Default)]
 pub(super) struct CachedRegion {
     slot: u16,
-    changes: u32,
+    changes: u64,
     region: Option<Region>,
 }
 
@@ -80,7 +80,7 @@ impl LocalPe {
         let doorbell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let [has_mail, has_rung] = [false; 2].map(AtomicBool::new);
         let (regions, inbox) = (RwLock::new(Some(Vec::new())), Mutex::default());
-        let (changes, exposures) = (AtomicU32::new(1), AtomicU64::new(0));
+        let [changes, exposures] = [1, 0].map(AtomicU64::new);
         Ok(LocalPe { regions, changes, exposures, inbox, has_mail, doorbell, has_rung })
     }
 

@@ -430,7 +430,8 @@ impl Provider for Tcp {
         self.domain.acknowledge();
         self.domain.watch_all();
         let has_mail = self.receives && self.domain.local_pes[self.slot].has_mail();
-        !has_mail && !self.completions.has_entries() && !self.domain.needs_progress()
+        let is_watched = !self.domain.watch.is_off();
+        is_watched && !has_mail && !self.completions.has_entries() && !self.domain.needs_progress()
     }
 
     fn owes(&self) -> bool {

@@ -31,7 +31,7 @@ struct Direct {
     missing: usize,
 }
 
-/// The operands of a frame's atomic, of which only those are defined that the frame has.
+/// The operands of a frame's atomic. Those that the frame does not have are left from an earlier frame.
 pub(super) type Operands = [u64; 3];
 
 /// A frame that was received.
@@ -43,7 +43,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// The place for a frame.
+    /// A place into which frames are read.
     pub(super) fn none() -> Frame {
         Frame { header: Header::control(Kind::Ack, 0), operands: [0; 3], data: std::ptr::dangling() }
     }

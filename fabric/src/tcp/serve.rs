@@ -62,7 +62,7 @@ impl Domain {
         }
     }
 
-    /// Takes the count of acknowledgements of a frame.
+    /// Takes the count of acknowledgements of a frame. A count that has not changed was checked before.
     #[inline]
     fn take_acks(&self, peer: &Peer, receiver: &mut Receiver, acks: u32) -> Result<(), String> {
         if receiver.acks != acks {

@@ -1,10 +1,10 @@
 //! Which connections the poller watches: all of them, except perhaps the only one.
 //!
 //! The system tells a poller of every arrival at a socket that it watches, also while no thread sleeps. That
-//! takes 0.2 us of the 3 us of a short message. A process with one connection receives from it in each round
-//! of progress, and needs no poller to find what has arrived. So after [`ARRIVALS`] arrivals the poller stops
-//! watching the socket, until a thread is about to sleep, a second connection is up, or there is no room to
-//! send.
+//! takes 0.2 us of the 3 us of a short message. A process with one connection and one PE receives from it in
+//! each round of progress, and needs no poller to find what has arrived. So after [`ARRIVALS`] arrivals the
+//! poller stops watching the socket, until a thread is about to sleep, a second connection is up, or there is
+//! no room to send.
 //!
 //! ```text
 //! watched ---- ARRIVALS arrivals, one connection ----> not watched
@@ -26,7 +26,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// Arrivals, since a thread was about to sleep, after which the poller does not watch the only connection. To
-/// stop and begin again takes as long as the poller does for about ten arrivals.
+/// stop and begin again costs as much as about ten watched arrivals.
 pub(super) const ARRIVALS: u32 = 32;
 
 /// The state of the only connection.
@@ -37,7 +37,7 @@ pub(super) struct Watch {
     is_off: AtomicBool,
     /// The socket that is not watched, and its tag.
     unwatched: Mutex<Option<(RawFd, u64)>>,
-    /// Always readable.
+    /// An eventfd, which is always readable.
     readable: OwnedFd,
 }
 
@@ -48,8 +48,8 @@ impl Watch {
         Ok(Watch { arrivals, is_off, unwatched: Mutex::default(), readable })
     }
 
-    /// Counts an arrival: whether it is time to stop watching. Threads that count at the same time may lose
-    /// an arrival, which does no harm.
+    /// Counts an arrival, and returns whether it is time to stop watching. Threads that count at the same
+    /// time may lose an arrival, which does no harm.
     #[inline]
     fn counts_last(&self) -> bool {
         let arrivals = self.arrivals.load(Ordering::Relaxed) + 1;
@@ -101,12 +101,17 @@ impl Domain {
     #[cold]
     #[inline(never)]
     fn stop_watching(&self, peer: &Peer, socket: RawFd) {
-        // A poller that waits for room to send is needed. The lock keeps others from waiting for it.
-        let queue = peer.send_queue();
         let is_only = self.links.load(Ordering::Relaxed) == 1
             && self.last_active.load(Ordering::Relaxed) == peer.process;
+        // The service threads of other PEs of the process would be woken each time.
+        if !is_only || self.local_pes.len() > 1 {
+            return;
+        }
+        // The poller must keep the socket while it watches for room to send. The queue is locked, so that no
+        // thread begins that meanwhile.
+        let queue = peer.send_queue();
         let mut unwatched = self.watch.unwatched.lock();
-        if !is_only || queue.watches_room || unwatched.is_some() {
+        if queue.watches_room || unwatched.is_some() {
             return;
         }
         let (poller, readable) = (&self.poller, self.watch.readable.as_raw_fd());
