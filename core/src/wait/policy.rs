@@ -183,9 +183,10 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// The time is read at the first look if this is not the beginning: most waits are over before.
-    pub(super) fn of(net: &Endpoint, is_beginning: bool) -> Traffic {
-        Traffic { activity: net.activity(), last: is_beginning.then(Instant::now) }
+    /// Observes the arrivals from now on. If it does not read the clock now, it reads it at the first look:
+    /// most waits are over before.
+    pub(super) fn of(net: &Endpoint, reads_clock: bool) -> Traffic {
+        Traffic { activity: net.activity(), last: reads_clock.then(Instant::now) }
     }
 
     /// The time since the last arrival.

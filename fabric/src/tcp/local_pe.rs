@@ -146,9 +146,7 @@ impl LocalPe {
     /// The address of `bytes` bytes at an offset of a region. It is null if the endpoint is closed. `None` if
     /// the region does not have these bytes.
     pub(super) fn place(&self, key: Key, offset: u64, bytes: usize) -> Option<*mut u8> {
-        let regions = self.regions.read();
-        let Some(regions) = &*regions else { return Some(std::ptr::null_mut()) };
-        regions.iter().find(|region| region.key == key)?.place(offset, bytes)
+        self.place_anew(&mut CachedRegion::default(), (0, key), offset, bytes)
     }
 
     /// The same, of the PE `slot` of the process. It needs no lock if the region is the one that this copy
