@@ -193,7 +193,7 @@ fn only_leaders_use_the_network_for_small_data() {
                 net_puts(world, 10, || team.all_reduce(ReduceOp::Sum, &a, &b).unwrap()),
                 net_puts(world, 10, || team.reduce(ReduceOp::Sum, 2, &a, &b).unwrap()),
                 net_puts(world, 10, || team.all_gather(&gathered, b.span(0..1)).unwrap()),
-                // All members synchronise when the area for broadcasts is full.
+                // All members synchronise when the ring buffer of broadcasts is full.
                 net_puts(world, 34, || team.broadcast(0, &a, &b).unwrap()),
                 // They do not if PEs of both nodes are roots.
                 net_puts(world, 1, || (0..40).for_each(|i| team.broadcast(3 * (i % 2), &a, &b).unwrap())),

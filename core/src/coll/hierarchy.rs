@@ -8,7 +8,7 @@
 //! exchanges between leaders.
 
 use super::nodes::Groups;
-use super::staging::area::Area;
+use super::staging::ring::BroadcastRing;
 use super::staging::{self, BROADCAST_UNITS, LeaderStep, TURNS};
 use super::{block, sync_memory};
 use crate::Pe;
@@ -48,7 +48,7 @@ pub struct Hierarchy {
     exchanges: AtomicU64,
     broadcasts: AtomicU64,
     /// The units of messages of broadcasts.
-    pub area: Area,
+    pub ring: BroadcastRing,
 }
 
 /// The number before the first exchange, and before the first broadcast. Tests pass the number from which on
@@ -80,7 +80,7 @@ impl Hierarchy {
         let me = groups.place(team.my_rank());
         let node = TeamCore::of_node(world, Members::of(&pes), me, bases);
         let block_ranks = team.engine().block_ranks;
-        let area = Area::new(BROADCAST_UNITS, groups.len());
+        let ring = BroadcastRing::new(BROADCAST_UNITS, groups.len());
         Some(Hierarchy {
             node,
             own,
@@ -96,7 +96,7 @@ impl Hierarchy {
             calls: AtomicU64::new(0),
             exchanges: AtomicU64::new(FIRST_NUMBER),
             broadcasts: AtomicU64::new(FIRST_NUMBER),
-            area,
+            ring,
         })
     }
 
@@ -114,7 +114,7 @@ impl Hierarchy {
             calls: go_on(&before.calls),
             exchanges: go_on(&before.exchanges),
             broadcasts: go_on(&before.broadcasts),
-            area: self.area.going_on(&before.area),
+            ring: self.ring.going_on(&before.ring),
             ..self
         }
     }
@@ -152,14 +152,14 @@ impl Hierarchy {
     /// Begins a broadcast from a member of the group `root`, by a message of `units` units. Returns the place
     /// of its first unit; `None` if all members must meet before it.
     pub fn begins_broadcast(&self, root: usize, units: u64) -> Option<u64> {
-        let place = self.area.give(root, units)?;
+        let place = self.ring.give(root, units)?;
         count(&self.broadcasts);
         Some(place)
     }
 
     /// All members have come to an operation that this one has passed.
     pub fn have_met(&self) {
-        self.area.have_met();
+        self.ring.have_met();
     }
 }
 

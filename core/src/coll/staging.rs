@@ -24,7 +24,7 @@
 //! of it by its data. A receiver clears the first word of each unit that it has read, as a later message may
 //! have its first word there.
 
-pub mod area;
+pub mod ring;
 
 use super::block::PAGE_BYTES;
 use super::hierarchy::Hierarchy;
@@ -63,8 +63,8 @@ const _: () = assert!(WORDS * size_of::<u64>() <= BUFFER_BYTES);
 pub const TURNS: usize = 2;
 /// The unit of messages of broadcasts.
 const UNIT_BYTES: usize = 64;
-/// Units of the area for broadcasts: messages of 8 bytes between two meetings of all members. In builds for
-/// tests there is room for two messages of the most data.
+/// Units of the ring buffer of broadcasts: messages of 8 bytes between two meetings of all
+/// members. In builds for tests there is room for two messages of the most data.
 pub const BROADCAST_UNITS: u64 = if cfg!(debug_assertions) { 2 } else { 16 } * UNITS_MAX;
 const UNITS_MAX: u64 = (BUFFER_BYTES / UNIT_BYTES) as u64;
 const _: () = assert!(BUFFER_BYTES.is_multiple_of(UNIT_BYTES));
@@ -80,7 +80,7 @@ fn buffer_place(index: usize) -> usize {
     index * BUFFER_BYTES
 }
 
-/// Where the area for broadcasts lies.
+/// Where the ring buffer of broadcasts lies.
 const fn broadcasts_offset(n: usize) -> usize {
     TURNS * buffers(n) * BUFFER_BYTES
 }
@@ -148,7 +148,7 @@ pub struct Staging<'a> {
 }
 
 impl Staging<'_> {
-    /// The place of a unit of the area for broadcasts, from the first buffer.
+    /// The place of a unit of the ring buffer of broadcasts, from the first buffer.
     fn unit(&self, unit: u64) -> usize {
         broadcasts_offset(self.levels.block_ranks) + unit as usize * UNIT_BYTES
     }
@@ -414,7 +414,7 @@ impl TeamCore {
         let sets = buffers(levels.block_ranks);
         let first = exchange as usize % TURNS * sets;
         let found = (first..first + sets).any(|buffer| is_early(buffer_place(buffer), exchange))
-            || levels.area.next_places().iter().any(|&unit| is_early(staging.unit(unit), broadcast));
+            || levels.ring.next_places().iter().any(|&unit| is_early(staging.unit(unit), broadcast));
         found.then_some(None)
     }
 }

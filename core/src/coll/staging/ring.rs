@@ -8,7 +8,7 @@ use pelago_fabric::sync::{AtomicU64, Ordering};
 const ROOT_NODES_MAX: usize = 64;
 
 /// The ring buffer: unit u lies at the place u modulo the size.
-pub struct Area {
+pub struct BroadcastRing {
     /// The number of units.
     size: u64,
     /// Units that messages were given, since the start.
@@ -20,18 +20,18 @@ pub struct Area {
     before_roots: Box<[AtomicU64]>,
 }
 
-impl Area {
-    /// An area of `size` units of a team on this many nodes.
-    pub fn new(size: u64, nodes: usize) -> Area {
+impl BroadcastRing {
+    /// A ring of `size` units of a team on this many nodes.
+    pub fn new(size: u64, nodes: usize) -> BroadcastRing {
         let noted = if nodes <= ROOT_NODES_MAX { nodes } else { 0 };
         let before_roots = (0..noted).map(|_| AtomicU64::new(0)).collect();
-        Area { size, given: AtomicU64::new(0), read: AtomicU64::new(0), before_roots }
+        BroadcastRing { size, given: AtomicU64::new(0), read: AtomicU64::new(0), before_roots }
     }
 
-    /// The same for a smaller team that continues with the blocks of a larger one, whose area is `before`.
-    pub fn going_on(self, before: &Area) -> Area {
+    /// The same for a smaller team that continues with the blocks of a larger one, whose ring is `before`.
+    pub fn going_on(self, before: &BroadcastRing) -> BroadcastRing {
         let go_on = |from: &AtomicU64| AtomicU64::new(from.load(Ordering::Relaxed));
-        Area { given: go_on(&before.given), read: go_on(&before.read), ..self }
+        BroadcastRing { given: go_on(&before.given), read: go_on(&before.read), ..self }
     }
 
     /// Gives units to the message of a root on node `root`. Returns the place of the first one; `None` if all
@@ -56,7 +56,7 @@ impl Area {
         Some(first % self.size)
     }
 
-    /// The first unit of the next message: none goes beyond the end of the area.
+    /// The first unit of the next message: none goes beyond the end of the ring.
     fn first(&self, units: u64) -> u64 {
         let given = self.given.load(Ordering::Relaxed);
         let left = self.size - given % self.size;
@@ -92,17 +92,17 @@ mod tests {
             size in 8..40_u64, nodes in 1..5_usize,
             messages in proptest::collection::vec((0..5_usize, 1..9_u64, prop::bool::weighted(0.1)), 1..200),
         ) {
-            let (area, mut unread) = (Area::new(size, nodes), Vec::<Message>::new());
+            let (ring, mut unread) = (BroadcastRing::new(size, nodes), Vec::<Message>::new());
             for (root, units, meets) in messages {
                 let root = root % nodes;
                 if meets {
-                    area.have_met();
+                    ring.have_met();
                     unread.clear();
                 }
-                let place = area.give(root, units).unwrap_or_else(|| {
-                    area.have_met();
+                let place = ring.give(root, units).unwrap_or_else(|| {
+                    ring.have_met();
                     unread.clear();
-                    area.give(root, units).expect("all units are free after a meeting")
+                    ring.give(root, units).expect("all units are free after a meeting")
                 });
                 let places = place..place + units;
                 prop_assert!(places.end <= size, "{places:?} of {size}");
@@ -120,12 +120,12 @@ mod tests {
         fn a_message_begins_at_one_of_two_places(
             size in 8..40_u64, messages in proptest::collection::vec(1..9_u64, 1..100),
         ) {
-            let area = Area::new(size, 2);
+            let ring = BroadcastRing::new(size, 2);
             for units in messages {
-                let places = area.next_places();
-                let place = area.give(0, units).or_else(|| {
-                    area.have_met();
-                    area.give(0, units)
+                let places = ring.next_places();
+                let place = ring.give(0, units).or_else(|| {
+                    ring.have_met();
+                    ring.give(0, units)
                 });
                 prop_assert!(places.contains(&place.unwrap()));
             }
@@ -134,16 +134,16 @@ mod tests {
 
     #[test]
     fn short_messages_of_one_root_meet_once_in_an_area() {
-        let (area, mut meetings) = (Area::new(16, 2), 0);
+        let (ring, mut meetings) = (BroadcastRing::new(16, 2), 0);
         for _ in 0..160 {
-            if area.give(1, 1).is_none() {
-                area.have_met();
+            if ring.give(1, 1).is_none() {
+                ring.have_met();
                 meetings += 1;
-                assert!(area.give(1, 1).is_some());
+                assert!(ring.give(1, 1).is_some());
             }
         }
         assert_eq!(meetings, 9);
-        let by_turns = Area::new(16, 2);
+        let by_turns = BroadcastRing::new(16, 2);
         assert!((0..160).all(|i| by_turns.give(i % 2, 1).is_some()), "roots on both nodes need no meeting");
     }
 }
