@@ -351,3 +351,65 @@ fn a_member_that_leaves_ends_the_others() {
         }
     }
 }
+
+/// A collective call on the first words of two arrays of 16.
+type SizedCall = fn(&Team<'_>, &Symmetric<'_, u64>, &Symmetric<'_, u64>, usize) -> pelago::Result<()>;
+
+/// Calls whose blocks have the number of words that is given last, with the name that errors give them.
+const SIZED: [(&str, SizedCall); 7] = [
+    ("broadcast", |team, a, b, len| team.broadcast(1, a.span(0..len), b.span(0..len))),
+    ("reduce", |team, a, b, len| team.reduce(ReduceOp::Sum, 1, a.span(0..len), b.span(0..len))),
+    ("all_reduce", |team, a, b, len| team.all_reduce(ReduceOp::Sum, a.span(0..len), b.span(0..len))),
+    ("gather", |team, a, b, len| team.gather(1, a.span(0..4 * len), b.span(0..len))),
+    ("all_gather", |team, a, b, len| team.all_gather(a.span(0..4 * len), b.span(0..len))),
+    ("all_to_all", |team, a, b, len| team.all_to_all(a.span(0..4 * len), b.span(0..4 * len))),
+    ("inclusive_scan", |team, a, b, len| team.inclusive_scan(ReduceOp::Sum, a.span(0..len), b.span(0..len))),
+];
+
+/// Makes calls that match, and then one in which PEs 0 and 2 give other blocks than PEs 1 and 3.
+fn give_other_sizes(world: &World, call: SizedCall) {
+    let (a, b) = (world.alloc_zeroed::<u64>(16).unwrap(), world.alloc_zeroed::<u64>(16).unwrap());
+    let team = world.team();
+    (0..3).for_each(|_| call(&team, &a, &b, 2).unwrap());
+    call(&team, &a, &b, 1 + world.my_pe() % 2).unwrap();
+    // A PE that does not wait in the call meets the others here.
+    world.barrier();
+}
+
+/// Whether an error names an operation and both sizes of its messages, of which one is twice the other.
+fn names_both_sizes(said: &str, name: &str) -> bool {
+    let sizes: Vec<usize> = said.split(" with messages of ").skip(1).filter_map(first_number).collect();
+    let are_right = matches!(sizes[..], [one, other] if one == 2 * other || other == 2 * one);
+    said.contains(&format!("{name} of a team, with")) && are_right
+}
+
+fn first_number(text: &str) -> Option<usize> {
+    text.split(' ').next()?.parse().ok()
+}
+
+/// Without checks such a call waited for ever, or damaged the data of later ones.
+#[test]
+fn other_sizes_between_nodes_end_the_job() {
+    for (name, call) in SIZED {
+        for (seed, nodes) in (0..3).flat_map(|seed| [&[0, 1, 0, 1], &[0, 1, 2, 3]].map(|n| (seed, n))) {
+            let outcome = on(nodes, seed).run(|world| give_other_sizes(world, call));
+            let said = outcome.map(drop).unwrap_err().to_string();
+            assert!(names_both_sizes(&said, name), "{name} on {nodes:?}, seed {seed}: {said}");
+        }
+    }
+}
+
+/// The same over TCP, where the data of a message follow its first word unchanged.
+#[test]
+fn other_sizes_over_tcp_end_the_job() {
+    let settings = [("PELAGO_FABRIC", "tcp"), ("PELAGO_ROUTE", "net")];
+    let reports = [
+        pelago::try_processes!(4, settings, |world: &World| give_other_sizes(world, SIZED[0].1)),
+        pelago::try_processes!(4, settings, |world: &World| give_other_sizes(world, SIZED[2].1)),
+        pelago::try_processes!(4, settings, |world: &World| give_other_sizes(world, SIZED[5].1)),
+    ];
+    for (report, name) in reports.iter().zip(["broadcast", "all_reduce", "all_to_all"]) {
+        let is_named = report.output.iter().any(|output| names_both_sizes(&output.stderr, name));
+        assert!(is_named, "{name}: {report:#?}");
+    }
+}

@@ -1,9 +1,9 @@
 //! Staging buffers: how the leaders of a team's nodes exchange small messages, each by one put.
 //!
 //! A message is a run of words of 8 bytes. The first word holds the number of agreements that the sender has
-//! begun, and whether data follow; its upper half holds the number of the operation. Where puts signal, the
-//! data follow as they are, and the first word is the signal. Other networks may deliver the words of a put
-//! in any order: there the lower half of each further word has 4 bytes of data, and the upper half the
+//! begun, and the length of the data; its upper half holds the number of the operation. Where puts signal,
+//! the data follow as they are, and the first word is the signal. Other networks may deliver the words of a
+//! put in any order: there the lower half of each further word has 4 bytes of data, and the upper half the
 //! number, so a word shows by itself whether it has come. Source: the protocol LL of NCCL (Hu et al. 2025,
 //! Demystifying NCCL).
 //!
@@ -168,7 +168,7 @@ impl Staging<'_> {
         let stamp = stamp(number);
         let first = stamp
             | self.team.agreed_last.load(Ordering::Relaxed) & AGREEMENTS
-            | if data.is_empty() { 0 } else { HAS_DATA };
+            | (data.len() as u64) << LENGTH_SHIFT;
         let net = self.world.net_endpoint();
         if net.signals(data.len()) {
             let place = RemoteAddress { offset_bytes: offset_bytes + size_of::<u64>(), ..target };
@@ -193,46 +193,69 @@ impl Staging<'_> {
         unsafe { net.put_message(self.world, target, words.as_ptr().cast(), bytes) };
     }
 
-    /// Waits for a message at a place of this PE.
+    /// Waits for a message at a place of this PE, with as many bytes as `data` has. A barrier, which has
+    /// none, may meet votes.
     #[track_caller]
     fn receive(&self, from: Rank, place: usize, number: u64, data: &mut [u8]) {
-        let net = self.world.net_endpoint();
-        debug_assert_eq!(net.signals(0), net.signals(PACKED_BYTES), "all short messages have one format");
-        let is_whole = net.signals(data.len());
-        let count = if is_whole { 1 } else { packed_words(data.len()) };
-        let stamp = stamp(number);
-        let (mut come, mut looks) = (0, 0u32);
-        let mut ready = || {
-            while come < count {
+        let length = self.wait_for(from, place, number);
+        if data.is_empty() {
+            return;
+        }
+        self.check_length(from, length, data.len());
+        if self.world.net_endpoint().signals(length) {
+            // SAFETY: the data lie behind the first word, which was set after them. No PE writes there before
+            // this leader sends its next message, or passes these data on within its node.
+            return unsafe { copy::copy(data.as_mut_ptr(), self.data(place), length) };
+        }
+        let (stamp, mut come) = (stamp(number), 1);
+        self.wait_until(from, || {
+            for piece in data.chunks_mut(DATA_BYTES).skip(come - 1) {
                 let word = self.word(place, come).load(Ordering::Acquire);
                 if word & STAMP != stamp {
                     return false;
                 }
-                if come > 0 {
-                    let bytes = (word as u32).to_ne_bytes();
-                    let piece = (come - 1) * DATA_BYTES..data.len().min(come * DATA_BYTES);
-                    let length = piece.len();
-                    data[piece].copy_from_slice(&bytes[..length]);
-                }
+                piece.copy_from_slice(&(word as u32).to_ne_bytes()[..piece.len()]);
                 come += 1;
             }
             true
-        };
-        if !ready() {
-            callback::forbid(self.world, self.operation);
-            let awaited = Awaited::member(self.operation, Some(self.team.pe(from)));
-            self.world.wait(awaited, || {
-                looks = looks.wrapping_add(1);
-                if looks.is_multiple_of(LOOKS_PER_KIND_CHECK) {
-                    self.check_kind();
-                }
-                ready()
-            });
+        });
+    }
+
+    /// Waits for the first word of a message at a place of this PE. Returns the length of the message's data.
+    #[track_caller]
+    fn wait_for(&self, from: Rank, place: usize, number: u64) -> usize {
+        let (stamp, mut word) = (stamp(number), 0);
+        self.wait_until(from, || {
+            word = self.word(place, 0).load(Ordering::Acquire);
+            word & STAMP == stamp
+        });
+        length(word)
+    }
+
+    /// Waits for something that another leader does.
+    #[track_caller]
+    fn wait_until(&self, from: Rank, mut ready: impl FnMut() -> bool) {
+        if ready() {
+            return;
         }
-        if is_whole {
-            // SAFETY: the data lie behind the first word, which was set after them. No PE writes there before
-            // this leader sends its next message, or passes these data on within its node.
-            unsafe { copy::copy(data.as_mut_ptr(), self.data(place), data.len()) };
+        callback::forbid(self.world, self.operation);
+        let awaited = Awaited::member(self.operation, Some(self.team.pe(from)));
+        let mut looks = 0u32;
+        self.world.wait(awaited, || {
+            looks = looks.wrapping_add(1);
+            if looks.is_multiple_of(LOOKS_PER_KIND_CHECK) {
+                self.check_kind();
+            }
+            ready()
+        });
+    }
+
+    /// Ends the job if a message has another length than this leader expects: the members have called an
+    /// operation with different sizes, or different operations.
+    #[inline]
+    fn check_length(&self, from: Rank, length: usize, expected: usize) {
+        if length != expected {
+            self.team.fail_sizes(self.world, self.operation, (expected, from, length));
         }
     }
 
@@ -314,7 +337,8 @@ impl Staging<'_> {
                 (groups.leader(from), buffer_place(set + step - 1), bytes_from(from));
             if self.world.net_endpoint().signals(bytes) {
                 // The data stay where they are until this leader sends its next message.
-                self.receive(leader, place, number, &mut []);
+                let length = self.wait_for(leader, place, number);
+                self.check_length(leader, length, bytes);
                 unpack(from, self.data(place));
             } else {
                 self.receive(leader, place, number, page.bytes(bytes));
@@ -341,8 +365,7 @@ impl Staging<'_> {
     /// Waits for a vote, or the message of a leader that has none.
     #[track_caller]
     fn receive_vote(&self, from: Rank, place: usize, number: u64) -> Vote {
-        self.receive(from, place, number, &mut []);
-        if self.word(place, 0).load(Ordering::Acquire) & HAS_DATA == 0 {
+        if self.wait_for(from, place, number) == 0 {
             return Vote::VOID;
         }
         let mut bytes = [0; VOTE_BYTES];
@@ -469,9 +492,16 @@ pub fn steps(groups: &Groups, me: usize, turn: usize, block_ranks: usize) -> Box
 
 /// The bits of a word that are its stamp.
 const STAMP: u64 = !0 << 32;
-/// In the first word: whether data follow, and the number of agreements, of which the lower bits are enough.
-const HAS_DATA: u64 = 1 << 31;
-const AGREEMENTS: u64 = HAS_DATA - 1;
+/// In the first word: the length of the data, and the number of agreements, of which the lower bits are
+/// enough.
+const LENGTH_SHIFT: u32 = 19;
+const AGREEMENTS: u64 = (1 << LENGTH_SHIFT) - 1;
+const _: () = assert!((STAGED_BYTES as u64) << LENGTH_SHIFT & STAMP == 0);
+
+/// The length of the data of a message with this first word.
+fn length(word: u64) -> usize {
+    ((word & !STAMP) >> LENGTH_SHIFT) as usize
+}
 
 /// Words of a message of this many bytes whose words show by themselves whether they have come.
 fn packed_words(bytes: usize) -> usize {

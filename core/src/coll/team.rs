@@ -279,6 +279,23 @@ impl TeamCore {
         ))
     }
 
+    /// Ends the job: this PE gives `mine` bytes to an operation to which a member gives `theirs`.
+    #[cold]
+    #[inline(never)]
+    pub fn fail_sizes(
+        &self,
+        world: &Teams,
+        operation: &str,
+        (mine, rank, theirs): (usize, Rank, usize),
+    ) -> ! {
+        let (me, other) = (world.my_pe(), self.pe(rank));
+        world.fail(&format!(
+            "PE {me}: {operation} of a team, with messages of {mine} bytes between nodes, meets a call of PE \
+             {other} with messages of {theirs} bytes. Every member must make the same collective calls with \
+             the same sizes; PELAGO_CHECK=on names both"
+        ))
+    }
+
     /// Exchanges `own`, and gives the records of all members to `each`, in the order of the ranks. Nothing
     /// here grows with the team: `each` keeps as much of a record as its caller needs. It is an agreement:
     /// where a member makes a call of another kind, the job ends.
