@@ -102,28 +102,37 @@ pub fn staged_bytes(world: &Teams) -> usize {
     if world.net_endpoint().signals(STAGED_BYTES) { STAGED_BYTES } else { PACKED_BYTES }
 }
 
-/// Data of a message, and of what is computed from messages. The first bytes are set to zero, as many as are
-/// used: most messages are short.
+/// Space for the data of a message, and for what is computed from messages.
 #[repr(align(64))]
-pub struct Page {
-    data: [MaybeUninit<u8>; STAGED_BYTES],
+pub struct PageSpace(MaybeUninit<[u8; STAGED_BYTES]>);
+
+/// The first bytes of the space, as many as are used: most messages are short. A page that had its space in
+/// itself would be copied when it is moved, all of it.
+pub struct Page<'a> {
+    space: &'a mut PageSpace,
     used: usize,
 }
 
-impl Page {
-    /// A page of which `used` bytes are used, all zero.
-    #[inline]
-    pub fn zeroed(used: usize) -> Page {
-        let mut page = Page { data: [const { MaybeUninit::uninit() }; STAGED_BYTES], used };
-        assert!(used <= STAGED_BYTES, "{used} bytes in a page");
-        // SAFETY: the page has these bytes.
-        unsafe { page.start().write_bytes(0, used) };
-        page
+impl PageSpace {
+    #[inline(always)]
+    pub fn new() -> PageSpace {
+        PageSpace(MaybeUninit::uninit())
     }
 
+    /// A page of `used` bytes, all zero.
+    #[inline]
+    pub fn zeroed(&mut self, used: usize) -> Page<'_> {
+        assert!(used <= STAGED_BYTES, "{used} bytes in a page");
+        // SAFETY: the space has these bytes.
+        unsafe { self.0.as_mut_ptr().cast::<u8>().write_bytes(0, used) };
+        Page { space: self, used }
+    }
+}
+
+impl Page<'_> {
     /// The start of the bytes that are used.
     pub fn start(&mut self) -> *mut u8 {
-        self.data.as_mut_ptr().cast()
+        self.space.0.as_mut_ptr().cast()
     }
 
     fn bytes(&mut self, count: usize) -> &mut [u8] {
@@ -133,7 +142,7 @@ impl Page {
     }
 
     /// Takes the bytes of another page that are zero here.
-    pub fn join(&mut self, other: &mut Page) {
+    pub fn join(&mut self, other: &mut Page<'_>) {
         let count = self.used.min(other.used);
         self.bytes(count).iter_mut().zip(other.bytes(count)).for_each(|(own, other)| *own |= *other);
     }
@@ -288,9 +297,10 @@ impl Staging<'_> {
     /// whether the second one stands on the left. The leaders of lower nodes stand on the left. All have
     /// begun when this returns.
     #[track_caller]
-    pub fn exchange(&self, own: &mut Page, mut fold: impl FnMut(&mut Page, &mut Page, bool)) {
+    pub fn exchange(&self, own: &mut Page<'_>, mut fold: impl FnMut(&mut Page<'_>, &mut Page<'_>, bool)) {
         let (number, bytes) = (self.levels.next_exchange(), own.used);
-        let mut other = Page::zeroed(bytes);
+        let mut space = PageSpace::new();
+        let mut other = space.zeroed(bytes);
         for &LeaderStep { step, rank, place } in self.steps(number) {
             match step {
                 Step::Send => self.send(rank, place, number, own.bytes(bytes)),
@@ -317,14 +327,15 @@ impl Staging<'_> {
     pub fn exchange_pairs(
         &self,
         most: usize,
-        mut pack: impl FnMut(usize, &mut Page) -> usize,
+        mut pack: impl FnMut(usize, &mut Page<'_>) -> usize,
         between: impl FnOnce(),
         bytes_from: impl Fn(usize) -> usize,
         mut unpack: impl FnMut(usize, *const u8),
     ) {
         let (groups, me, number) = (&self.levels.groups, self.levels.own, self.levels.next_exchange());
         let set = (number as usize % TURNS) * buffers(self.levels.block_ranks);
-        let (n, mut page) = (groups.len(), Page::zeroed(most));
+        let (n, mut space) = (groups.len(), PageSpace::new());
+        let mut page = space.zeroed(most);
         for step in 1..n {
             let to = (me + step) % n;
             let bytes = pack(to, &mut page);
@@ -388,7 +399,7 @@ impl Staging<'_> {
     /// Brings the data of `root`, as many bytes as the page has, to the leaders of all nodes but its own, at
     /// units that are free, of which this is the first.
     #[track_caller]
-    pub fn broadcast(&self, root: Rank, unit: u64, page: &mut Page) {
+    pub fn broadcast(&self, root: Rank, unit: u64, page: &mut Page<'_>) {
         let bytes = page.used;
         let (groups, me) = (&self.levels.groups, self.levels.own);
         let (number, place) = (self.levels.broadcasts(), self.unit(unit));

@@ -20,7 +20,7 @@ use super::reduction::Combiner;
 use super::schedule::Rank;
 use super::select::{self, Reason};
 use super::shape::{Blocks, Operation, Shape};
-use super::staging::{self, PACKED_BYTES, Page, Staging, staged_bytes};
+use super::staging::{self, PACKED_BYTES, Page, PageSpace, Staging, staged_bytes};
 use super::sync_memory::Plan;
 use crate::base::error::Result;
 use crate::base::vote::Vote;
@@ -259,7 +259,7 @@ impl TwoLevel<'_> {
             self.node().finish_at(0);
         }
         if self.levels.is_leader() {
-            self.staging().exchange(&mut Page::zeroed(0), |_, _, _| ());
+            self.staging().exchange(&mut PageSpace::new().zeroed(0), |_, _, _| ());
         }
         if self.has_mates() {
             self.node().release_from(0);
@@ -297,7 +297,8 @@ impl TwoLevel<'_> {
     #[track_caller]
     unsafe fn staged(&self, call: &Call<'_>, source: *const u8, target: *mut u8) {
         let (n, me, bytes) = (self.team.len(), self.team.my_rank(), call.count * call.element_bytes);
-        let mut page = Page::zeroed(match call.operation {
+        let mut space = PageSpace::new();
+        let mut page = space.zeroed(match call.operation {
             Operation::Barrier => 0,
             Operation::Broadcast | Operation::Reduce | Operation::AllReduce => bytes,
             Operation::AllToAll => n * n * bytes,
@@ -309,7 +310,8 @@ impl TwoLevel<'_> {
                 Operation::Barrier => self.sync(),
                 Operation::Broadcast => self.broadcast(call.root, source, target, &mut page, bytes),
                 Operation::Scatter => {
-                    let mut all = Page::zeroed(n * bytes);
+                    let mut space = PageSpace::new();
+                    let mut all = space.zeroed(n * bytes);
                     self.broadcast(call.root, source, all.start(), &mut page, n * bytes);
                     copy::transfer(target, all.start().add(me * bytes), bytes);
                 }
@@ -322,7 +324,8 @@ impl TwoLevel<'_> {
                     self.spread_to_all(&mut page, target, n * bytes);
                 }
                 Operation::AllToAll => {
-                    let mut all = Page::zeroed(n * n * bytes);
+                    let mut space = PageSpace::new();
+                    let mut all = space.zeroed(n * n * bytes);
                     self.gather(source, &mut page, n * bytes);
                     self.spread_to_all(&mut page, all.start(), n * n * bytes);
                     for rank in 0..n {
@@ -339,7 +342,8 @@ impl TwoLevel<'_> {
                     self.spread_to_all(&mut page, target, bytes);
                 }
                 Operation::ReduceScatter => {
-                    let mut all = Page::zeroed(n * bytes);
+                    let mut space = PageSpace::new();
+                    let mut all = space.zeroed(n * bytes);
                     self.reduce(call.combiner(), source, &mut page, n * bytes);
                     self.spread_to_all(&mut page, all.start(), n * bytes);
                     copy::transfer(target, all.start().add(me * bytes), bytes);
@@ -356,7 +360,8 @@ impl TwoLevel<'_> {
     #[track_caller]
     unsafe fn staged_in_order(&self, call: &Call<'_>, source: *const u8, target: *mut u8) {
         let (n, me, bytes) = (self.team.len(), self.team.my_rank(), call.count * call.element_bytes);
-        let (mut page, mut all) = (Page::zeroed(n * bytes), Page::zeroed(n * bytes));
+        let (mut own_space, mut space) = (PageSpace::new(), PageSpace::new());
+        let (mut page, mut all) = (own_space.zeroed(n * bytes), space.zeroed(n * bytes));
         // SAFETY: the caller has promised source and target; a page holds the blocks of all ranks.
         unsafe {
             self.gather(source, &mut page, bytes);
@@ -388,7 +393,7 @@ impl TwoLevel<'_> {
     /// # Safety
     /// As [`staged`](TwoLevel::staged).
     #[track_caller]
-    unsafe fn reduce(&self, combiner: &Combiner, source: *const u8, page: &mut Page, bytes: usize) {
+    unsafe fn reduce(&self, combiner: &Combiner, source: *const u8, page: &mut Page<'_>, bytes: usize) {
         let start = page.start();
         // SAFETY: the caller has promised the source; a page holds the staged data.
         unsafe {
@@ -407,7 +412,7 @@ impl TwoLevel<'_> {
 
     /// Combines the pages of all leaders.
     #[track_caller]
-    fn combine_pages(&self, combiner: &Combiner, page: &mut Page, bytes: usize) {
+    fn combine_pages(&self, combiner: &Combiner, page: &mut Page<'_>, bytes: usize) {
         self.staging().exchange(page, |own, other, is_left| {
             let (own, other) = (own.start(), other.start());
             let (left, right) = if is_left { (other, own) } else { (own, other) };
@@ -433,7 +438,8 @@ impl TwoLevel<'_> {
     /// The place is valid for `bytes` bytes.
     #[track_caller]
     unsafe fn combine_leaders(&self, combiner: &Combiner, data: *mut u8, bytes: usize) {
-        let mut page = Page::zeroed(bytes);
+        let mut space = PageSpace::new();
+        let mut page = space.zeroed(bytes);
         // SAFETY: the caller has promised the place, and the page has as many bytes.
         unsafe {
             copy::copy(page.start(), data, bytes);
@@ -447,8 +453,9 @@ impl TwoLevel<'_> {
     /// # Safety
     /// As [`staged`](TwoLevel::staged).
     #[track_caller]
-    unsafe fn gather(&self, source: *const u8, page: &mut Page, bytes: usize) {
-        let (mut here, start) = (Page::zeroed(self.levels.node.len() * bytes), page.start());
+    unsafe fn gather(&self, source: *const u8, page: &mut Page<'_>, bytes: usize) {
+        let (mut space, start) = (PageSpace::new(), page.start());
+        let mut here = space.zeroed(self.levels.node.len() * bytes);
         let blocks = here.start();
         // SAFETY: the caller has promised the source; a page holds the staged data.
         unsafe {
@@ -474,7 +481,7 @@ impl TwoLevel<'_> {
     /// # Safety
     /// As [`staged`](TwoLevel::staged).
     #[track_caller]
-    unsafe fn spread_to_all(&self, page: &mut Page, target: *mut u8, bytes: usize) {
+    unsafe fn spread_to_all(&self, page: &mut Page<'_>, target: *mut u8, bytes: usize) {
         // SAFETY: the caller has promised the target.
         unsafe { self.spread(0, page, target, bytes) };
         self.levels.have_met();
@@ -485,7 +492,7 @@ impl TwoLevel<'_> {
     /// # Safety
     /// As [`staged`](TwoLevel::staged).
     #[track_caller]
-    unsafe fn spread(&self, place: usize, page: &mut Page, target: *mut u8, bytes: usize) {
+    unsafe fn spread(&self, place: usize, page: &mut Page<'_>, target: *mut u8, bytes: usize) {
         let start = page.start();
         // SAFETY: the caller has promised the target; a page holds the staged data.
         unsafe {
@@ -501,7 +508,7 @@ impl TwoLevel<'_> {
     /// # Safety
     /// As [`staged`](TwoLevel::staged).
     #[track_caller]
-    unsafe fn hand_over(&self, root: Rank, page: &mut Page, target: *mut u8, bytes: usize) {
+    unsafe fn hand_over(&self, root: Rank, page: &mut Page<'_>, target: *mut u8, bytes: usize) {
         if !self.is_home(root) {
             return;
         }
@@ -525,7 +532,7 @@ impl TwoLevel<'_> {
         root: Rank,
         source: *const u8,
         target: *mut u8,
-        page: &mut Page,
+        page: &mut Page<'_>,
         bytes: usize,
     ) {
         let home = self.levels.groups.group(root);
