@@ -7,13 +7,14 @@
 use super::TwoSided;
 use super::outgoing::First;
 use super::request::{Phase, RequestId};
-use super::state::{Answer, Exchange, Peer, units};
+use super::state::{Answer, Exchange, Peer, State, units};
 use super::wire::{Kind, Target};
 use crate::Pe;
 use crate::base::trace::{Category, Event};
 use crate::endpoint::completion_counter::CompletionCounter;
 use crate::progress::purpose::Purpose;
 use pelago_fabric::Remote;
+use pelago_fabric::biased::Held;
 use pelago_fabric::shm::fifo::{Payload, Words};
 use std::ptr::NonNull;
 
@@ -129,6 +130,38 @@ impl TwoSided {
         self.try_send(pe, first, scratch)
     }
 
+    /// Sends an eager message that [leaves at once](Exchange::leaves_at_once), without a request. If there is
+    /// no room now, this returns the state, and the message is still to be sent.
+    ///
+    /// # Safety
+    /// The data of the message are valid for reads.
+    pub(super) unsafe fn send_at_once<'a>(
+        &'a self,
+        mut state: Held<'a, State>,
+        pe: Pe,
+        first: &First,
+    ) -> Option<Held<'a, State>> {
+        // Other threads put their messages behind this one.
+        state.exchange.is_flushing = true;
+        let mut scratch = std::mem::take(&mut state.exchange.scratch);
+        drop(state);
+        // SAFETY: the caller guarantees the data.
+        let is_sent = unsafe { self.try_first(pe, first, &mut scratch) };
+        let mut state = self.msg.get(&self.messaging.teams).lock();
+        let exchange = &mut state.exchange;
+        (exchange.scratch, exchange.is_flushing) = (scratch, false);
+        if !is_sent {
+            return Some(state);
+        }
+        exchange.peers[pe].sent += units(first.bytes);
+        let has_work = exchange.has_net_work();
+        drop(state);
+        if has_work {
+            self.flush_net();
+        }
+        None
+    }
+
     /// Sends over the network what waits for room there, unless another thread does, and completes the
     /// requests whose data were put.
     pub(super) fn flush_net(&self) {
@@ -229,6 +262,18 @@ impl TwoSided {
 }
 
 impl Exchange {
+    /// Whether an eager message of this length may leave over the network before this call returns: the PE
+    /// allows it, nothing waits to be sent to it, and no other thread sends.
+    pub(super) fn leaves_at_once(&self, pe: Pe, bytes: usize) -> bool {
+        let peer = &self.peers[pe];
+        let is_reached_over_net = peer.out.is_none() && pe != self.me;
+        is_reached_over_net
+            && bytes <= peer.eager_bytes
+            && peer.sent < peer.allowed
+            && peer.is_idle()
+            && !self.is_flushing
+    }
+
     /// The next item for a PE that is reached over the network. `open` opens a counter for the puts of a
     /// send.
     fn next_item(&mut self, pe: Pe, open: impl FnOnce() -> CompletionCounter) -> Option<Item> {

@@ -1,6 +1,7 @@
 //! Sends, receives and probes.
 
 use super::envelope::{ANY_TAG, Context, Envelope, Tag};
+use super::outgoing::First;
 use super::request::{Completed, Phase, Request, RequestId, Status};
 use super::state::{Direct, Exchange, State, Unexpected};
 use super::wire::eager_words;
@@ -100,9 +101,9 @@ impl TwoSided {
     #[cold]
     #[inline(never)]
     #[track_caller]
-    unsafe fn start_send_slowly(
-        &self,
-        mut state: Held<'_, State>,
+    unsafe fn start_send_slowly<'a>(
+        &'a self,
+        mut state: Held<'a, State>,
         to: Address,
         (data, bytes): (*const u8, usize),
         mode: Mode,
@@ -119,6 +120,15 @@ impl TwoSided {
             self.tally.note(|| Event::departure("send", (me, to.pe), peer.recorded, bytes));
             peer.recorded += 1;
         }
+        if mode != Mode::Synchronous && exchange.leaves_at_once(to.pe, bytes) && !self.is_closed() {
+            let first = First::eager(to.tag, to.context, (data, bytes));
+            // SAFETY: the caller guarantees the data.
+            match unsafe { self.send_at_once(state, to.pe, &first) } {
+                None => return Ok(None),
+                Some(held) => state = held,
+            }
+        }
+        let exchange = &mut state.exchange;
         let owned = (mode == Mode::Buffered && (to.pe != me || !is_eager)).then(|| {
             // SAFETY: the caller guarantees the data.
             Box::<[u8]>::from(unsafe { std::slice::from_raw_parts(data, bytes) })

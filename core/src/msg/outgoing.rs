@@ -24,7 +24,7 @@ pub(super) struct First {
 impl First {
     /// An eager message, which nobody confirms.
     #[inline(always)]
-    fn eager(tag: Tag, context: Context, (data, bytes): (*const u8, usize)) -> First {
+    pub(super) fn eager(tag: Tag, context: Context, (data, bytes): (*const u8, usize)) -> First {
         First { words: eager_words(tag, context), head: [0; 4], heads: 0, data, bytes, is_all: true }
     }
 
