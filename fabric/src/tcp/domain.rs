@@ -463,15 +463,18 @@ impl Domain {
         }
     }
 
-    /// Receives what a peer has sent: a PE that computes between its operations has not seen their
-    /// acknowledgements. Others may send the queue meanwhile.
+    /// Receives what a peer has sent, unless frames follow each other closely: a PE that computes between its
+    /// operations has not seen their acknowledgements. Others may send the queue meanwhile.
     #[cold]
     #[inline(never)]
     fn receive_acks<'p>(
         &self,
         peer: &'p Peer,
-        queue: MutexGuard<'p, SendQueue>,
+        mut queue: MutexGuard<'p, SendQueue>,
     ) -> MutexGuard<'p, SendQueue> {
+        if !queue.may_look_for_acks(Instant::now()) {
+            return queue;
+        }
         drop(queue);
         self.receive(peer, &mut Sink::to_inboxes());
         peer.send_queue()

@@ -21,10 +21,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Puts and messages without an acknowledgement, the next one included, up to which it is sent at once: a
 /// program that sends a few and then computes must not make their receiver wait for its next progress.
 pub(super) const AT_ONCE: u32 = 4;
+/// The shortest time between two looks for acknowledgements before a batch: ten sends.
+pub(super) const LOOK_INTERVAL: Duration = Duration::from_micros(10);
 /// A batch of this length is sent at once.
 pub(super) const BATCH_BYTES: usize = 16 << 10;
 /// The longest data that are copied into a batch.
@@ -110,6 +113,8 @@ pub(super) struct SendQueue {
     pub(super) is_gathering: bool,
     /// Whether the poller watches for room to send.
     pub(super) watches_room: bool,
+    /// When this PE has looked for acknowledgements last, to send a frame at once in place of a batch.
+    looked: Option<Instant>,
 }
 
 // SAFETY: sources and targets are kept by the starter of the operation, and may be accessed from any thread.
@@ -120,6 +125,17 @@ impl SendQueue {
     #[inline]
     pub(super) fn begins_batch(&self) -> bool {
         !self.is_listed && !self.is_gathering
+    }
+
+    /// Whether this PE may look for acknowledgements before a batch begins. Frames that follow each other
+    /// closely are gathered, even if the peer is quick to acknowledge them: to send one takes longer than to
+    /// gather several.
+    pub(super) fn may_look_for_acks(&mut self, now: Instant) -> bool {
+        let may_look = self.looked.is_none_or(|looked| now.duration_since(looked) >= LOOK_INTERVAL);
+        if may_look {
+            self.looked = Some(now);
+        }
+        may_look
     }
 
     /// Whether the queue takes no more frames now.

@@ -1,7 +1,7 @@
 //! Frames that wait for others, and acknowledgements that wait for a frame.
 
 use super::super::domain::OwedAcks;
-use super::super::send_queue::AT_ONCE;
+use super::super::send_queue::{AT_ONCE, LOOK_INTERVAL, SendQueue};
 use super::*;
 use crate::sync::Ordering;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -81,7 +81,20 @@ fn operations_that_were_acknowledged_unseen_let_no_other_wait() {
         }
         // The acknowledgement leaves in a round that finds nothing.
         target.progress(&mut |_| ()).unwrap();
+        let computes = Instant::now();
+        while computes.elapsed() < LOOK_INTERVAL {
+            std::hint::spin_loop();
+        }
     }
+}
+
+#[test]
+fn frames_that_follow_each_other_closely_are_gathered() {
+    let (mut queue, now) = (SendQueue::default(), Instant::now());
+    assert!(queue.may_look_for_acks(now));
+    assert!(!queue.may_look_for_acks(now + LOOK_INTERVAL / 2));
+    assert!(queue.may_look_for_acks(now + LOOK_INTERVAL), "the PE has computed meanwhile");
+    assert!(!queue.may_look_for_acks(now + LOOK_INTERVAL));
 }
 
 #[test]
