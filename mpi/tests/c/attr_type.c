@@ -8,6 +8,10 @@ static int count_delete(MPI_Datatype type, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
+static int copy_fails(MPI_Datatype type, int keyval, void *extra, void *in, void *out, int *flag) {
+    return MPI_ERR_OTHER;
+}
+
 int main(int argc, char **argv) {
     int key, of_comm, of_win, flag;
     void *value;
@@ -40,6 +44,15 @@ int main(int argc, char **argv) {
     HOLDS(flag && value == (void *)8);
     WORKS(MPI_Type_free(&copy));
     EQUAL("deletions after the copy is freed", 3, deletions);
+    int fails;
+    WORKS(MPI_Type_create_keyval(copy_fails, MPI_TYPE_NULL_DELETE_FN, &fails, NULL));
+    MPI_Type_contiguous(2, MPI_INT, &pair);
+    WORKS(MPI_Type_set_attr(pair, fails, (void *)1));
+    copy = MPI_INT;
+    GIVES(MPI_ERR_OTHER, MPI_Type_dup(pair, &copy));
+    HOLDS(copy == MPI_DATATYPE_NULL);
+    WORKS(MPI_Type_free(&pair));
+    WORKS(MPI_Type_free_keyval(&fails));
     WORKS(MPI_Type_delete_attr(MPI_INT, key));
     EQUAL("deletions", 4, deletions);
     GIVES(MPI_ERR_KEYVAL, MPI_Type_delete_attr(MPI_INT, key));

@@ -275,9 +275,13 @@ pub unsafe fn type_create_resized(
     unsafe { give(place, shape, arguments.of(MPI_COMBINER_RESIZED, vec![old])) }
 }
 
-/// `MPI_Type_dup`: the duplicate is committed if the datatype is.
+/// `MPI_Type_dup`: the duplicate is committed if the datatype is. If there is none, its handle is null, as
+/// that of a communicator.
 pub unsafe fn type_dup(_mpi: &Mpi, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) -> Result {
-    let (place, old) = (output("newtype", newtype)?, share(oldtype)?);
+    let place = output("newtype", newtype)?;
+    // SAFETY: the caller's pointer is valid for one value. The old handle was passed by value.
+    unsafe { place.write(MPI_DATATYPE_NULL) };
+    let old = share(oldtype)?;
     let contents = Arguments::new(false).of(MPI_COMBINER_DUP, vec![Arc::clone(&old)]);
     let new = Arc::new(old.duplicate(Some(Arc::new(contents))));
     old.attributes.copy_to(Object::Type(oldtype), &new.attributes)?;
