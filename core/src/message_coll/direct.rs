@@ -33,8 +33,6 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 /// Bytes of the largest block that two members, or an all-to-all, copy twice: each is read once only. These
 /// thresholds were measured on 16 cores of an Intel Xeon, with 2 to 16 PEs.
 const COPIED_TWICE_BYTES: usize = 8 << 10;
-/// Bytes of the largest block that two members reduce to both in pieces.
-const PAIR_BYTES: usize = 32 << 10;
 /// Blocks of these lengths in bytes are gathered by messages. Scatters take messages from the first of these
 /// lengths on.
 const SENT_EAGERLY: Range<usize> = (4 << 10) + 1..32 << 10;
@@ -188,16 +186,19 @@ pub(super) fn is_staged(call: &MessageCall, group: &MessageGroup) -> bool {
         return false;
     }
     let (bytes, n) = (call.count.saturating_mul(call.element_bytes), group.len());
-    // Two members copy larger blocks once, by a message.
-    let pays = n > 2 || bytes <= COPIED_TWICE_BYTES;
+    // Two members copy larger blocks once, by a message. Where one of them is the root, a message is as fast
+    // for shorter ones as well.
+    let are_more = n > 2;
+    let pays = are_more || bytes <= COPIED_TWICE_BYTES;
     match call.operation {
-        Operation::Broadcast | Operation::AllGather => pays,
+        Operation::Broadcast => are_more,
+        Operation::AllGather => pays,
         // Eager messages are as fast for the root, as long as all fit into its FIFOs.
-        Operation::Gather => bytes <= PIECE_BYTES && !SENT_EAGERLY.contains(&bytes),
-        Operation::Scatter => bytes < SENT_EAGERLY.start && bytes * n <= PIECE_BYTES,
+        Operation::Gather => are_more && bytes <= PIECE_BYTES && !SENT_EAGERLY.contains(&bytes),
+        Operation::Scatter => are_more && bytes < SENT_EAGERLY.start && bytes * n <= PIECE_BYTES,
         Operation::AllToAll => bytes <= COPIED_TWICE_BYTES && staged::share(n, 1) > 0,
-        Operation::AllReduce => (pays || bytes <= PAIR_BYTES) && staged::share(1, call.element_bytes) > 0,
-        Operation::Reduce => staged::share(1, call.element_bytes) > 0,
+        Operation::AllReduce => pays && staged::share(1, call.element_bytes) > 0,
+        Operation::Reduce => are_more && staged::share(1, call.element_bytes) > 0,
         Operation::ReduceScatter => pays && staged::share(n, call.element_bytes) > 0,
         Operation::Barrier | Operation::InclusiveScan | Operation::ExclusiveScan => false,
     }
@@ -290,7 +291,7 @@ unsafe fn try_small(
     let Some(team) = group.direct_team(world, all) else { return false };
     if !team.is_mapped() {
         // SAFETY: the caller guarantees source and target.
-        return unsafe { try_levels(world, team, call, memory) };
+        return unsafe { try_levels(world, (group, team), call, memory) };
     }
     let _span = call.record(world, "direct");
     let direct = Direct { world, team, operation: call.operation.name() };
@@ -330,9 +331,21 @@ unsafe fn try_small(
 /// # Safety
 /// As [`MessageCollectives::run_call`].
 #[track_caller]
-unsafe fn try_levels(world: &TwoSided, team: &Team, call: &MessageCall, memory: &Memory) -> bool {
-    // The root of a broadcast by messages waits for nobody.
-    if call.operation == Operation::Broadcast {
+unsafe fn try_levels(
+    world: &TwoSided,
+    (group, team): (&MessageGroup, &Team),
+    call: &MessageCall,
+    memory: &Memory,
+) -> bool {
+    // By messages, a member that only sends waits for nobody. In levels all leaders wait for each other.
+    let goes_one_way = match call.operation {
+        Operation::Broadcast => true,
+        Operation::Reduce | Operation::Gather | Operation::InclusiveScan | Operation::ExclusiveScan => {
+            !group.nodes.are_shared()
+        }
+        _ => false,
+    };
+    if goes_one_way {
         return false;
     }
     let call = Call {

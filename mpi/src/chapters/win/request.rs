@@ -132,7 +132,7 @@ pub fn tell(mpi: &Mpi, window: &Window, rank: usize, tag: u32) {
     window.outstanding.keep(sent.expect("the tag is not the wildcard"), Box::default());
 }
 
-/// Sends a request. The data may be reused at return.
+/// Sends a request. The data may be reused at return. Returns the number of the request, unless it is a flush.
 ///
 /// # Safety
 /// Each piece of the data is valid for reads of its length.
@@ -142,7 +142,7 @@ pub unsafe fn send(
     rank: usize,
     head: &Head,
     data: &[(*const u8, usize)],
-) -> Result {
+) -> Result<Option<u64>> {
     // Where requests may not be sent at any time, one is sent by choice, or is a flush.
     let is_possible = match head.action {
         _ if window.is_asked => true,
@@ -163,10 +163,7 @@ pub unsafe fn send(
     let sent = unsafe { mpi.core.start_send(to, (start, bytes), Mode::Standard) };
     window.outstanding.keep(sent.expect("the tag is not the wildcard"), words);
     // A flush that comes between leaves the mark for the next one, which it would take away if it came first.
-    if head.action != Action::Flush {
-        window.outstanding.note_asked(rank);
-    }
-    Ok(())
+    Ok((head.action != Action::Flush).then(|| window.outstanding.note_asked(rank)))
 }
 
 /// Sends a request whose reply is data of a length that is known.
@@ -187,12 +184,12 @@ pub unsafe fn ask(
     let started = unsafe { mpi.core.start_receive(window.pattern(rank, head.reply), (into, bytes)) };
     let Started::Pending(id) = started else { unreachable!("no reply comes before its request") };
     // SAFETY: the caller guarantees the memory, as this function demands.
-    if let Err(error) = unsafe { send(mpi, window, rank, &head, data) } {
+    let sent = unsafe { send(mpi, window, rank, &head, data) };
+    let number = sent.inspect_err(|_| {
         mpi.core.cancel_receive(id);
         mpi.core.look(id);
-        return Err(error);
-    }
-    Ok(Transfer::of_reply(rank, id, bytes, finish))
+    })?;
+    Ok(Transfer::of_reply((rank, number), id, bytes, finish))
 }
 
 /// Waits until all requests to a target are done: the class of the error of one, or `MPI_SUCCESS`.

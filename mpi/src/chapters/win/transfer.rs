@@ -26,6 +26,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// An operation whose data arrive later.
 pub struct Transfer {
     rank: usize,
+    /// The number of the request that is replied to, if it is one.
+    request: Option<u64>,
     state: Mutex<State>,
 }
 
@@ -43,11 +45,17 @@ enum State {
 
 impl Transfer {
     pub fn of_counter(rank: usize, counter: CompletionCounter, finish: Finish) -> Arc<Transfer> {
-        Arc::new(Transfer { rank, state: Mutex::new(State::Counted(counter, finish)) })
+        Arc::new(Transfer { rank, request: None, state: Mutex::new(State::Counted(counter, finish)) })
     }
 
-    pub fn of_reply(rank: usize, id: RequestId, bytes: usize, finish: Finish) -> Arc<Transfer> {
-        Arc::new(Transfer { rank, state: Mutex::new(State::Reply(id, bytes, finish)) })
+    /// The reply to a request, which has this number if it was noted.
+    pub fn of_reply(
+        (rank, request): (usize, Option<u64>),
+        id: RequestId,
+        bytes: usize,
+        finish: Finish,
+    ) -> Arc<Transfer> {
+        Arc::new(Transfer { rank, request, state: Mutex::new(State::Reply(id, bytes, finish)) })
     }
 
     /// The class of its error, or `MPI_SUCCESS`, if it is over. Makes no progress on the network.
@@ -88,7 +96,8 @@ fn key(transfer: &Arc<Transfer>) -> (usize, usize) {
     (transfer.rank, Arc::as_ptr(transfer) as usize)
 }
 
-/// The requests to a target, and how many of them a flush has found done.
+/// The requests to a target, and how many of them are known to be done: by a flush, or, from the first one on
+/// without a gap, by their replies.
 #[derive(Default)]
 struct Asked {
     sent: AtomicU64,
@@ -179,10 +188,20 @@ impl Outstanding {
         }
     }
 
-    /// Notes a request, which was sent.
-    pub fn note_asked(&self, rank: usize) {
-        self.asked[rank].sent.fetch_add(1, Ordering::SeqCst);
+    /// Notes a request, which was sent. Returns its number.
+    pub fn note_asked(&self, rank: usize) -> u64 {
+        let number = self.asked[rank].sent.fetch_add(1, Ordering::SeqCst) + 1;
         self.note();
+        number
+    }
+
+    /// Notes that a transfer is over. Its request is done then. If all requests before it are, no flush need
+    /// ask for it.
+    fn note_over(&self, transfer: &Transfer) {
+        if let Some(number) = transfer.request {
+            let done = &self.asked[transfer.rank].done;
+            let _ = done.compare_exchange(number - 1, number, Ordering::SeqCst, Ordering::SeqCst);
+        }
     }
 
     /// How many requests were sent to a target, unless all of them are done.
@@ -192,7 +211,7 @@ impl Outstanding {
         (asked.done.load(Ordering::SeqCst) < sent).then_some(sent)
     }
 
-    /// Whether requests to a target were sent that no flush has found done.
+    /// Whether requests to a target were sent that are not known to be done.
     pub fn has_asked(&self, rank: usize) -> bool {
         self.unflushed(rank).is_some()
     }
@@ -237,6 +256,7 @@ impl Outstanding {
         self.drop_sent(mpi);
         while let Some(transfer) = transfers.last() {
             let Some(code) = transfer.poll(mpi) else { return false };
+            self.note_over(transfer);
             // The thread that takes it away reports its error.
             let is_reported = locked(&self.transfers).remove(&key(transfer)).is_none();
             if code != MPI_SUCCESS && !is_reported {
