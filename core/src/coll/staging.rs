@@ -114,10 +114,7 @@ pub struct Page<'a> {
 }
 
 impl PageSpace {
-    #[inline(always)]
-    pub fn new() -> PageSpace {
-        PageSpace(MaybeUninit::uninit())
-    }
+    pub const UNUSED: PageSpace = PageSpace(MaybeUninit::uninit());
 
     /// A page of `used` bytes, all zero.
     #[inline]
@@ -299,7 +296,7 @@ impl Staging<'_> {
     #[track_caller]
     pub fn exchange(&self, own: &mut Page<'_>, mut fold: impl FnMut(&mut Page<'_>, &mut Page<'_>, bool)) {
         let (number, bytes) = (self.levels.next_exchange(), own.used);
-        let mut space = PageSpace::new();
+        let mut space = PageSpace::UNUSED;
         let mut other = space.zeroed(bytes);
         for &LeaderStep { step, rank, place } in self.steps(number) {
             match step {
@@ -334,7 +331,7 @@ impl Staging<'_> {
     ) {
         let (groups, me, number) = (&self.levels.groups, self.levels.own, self.levels.next_exchange());
         let set = (number as usize % TURNS) * buffers(self.levels.block_ranks);
-        let (n, mut space) = (groups.len(), PageSpace::new());
+        let (n, mut space) = (groups.len(), PageSpace::UNUSED);
         let mut page = space.zeroed(most);
         for step in 1..n {
             let to = (me + step) % n;

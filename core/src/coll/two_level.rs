@@ -259,7 +259,8 @@ impl TwoLevel<'_> {
             self.node().finish_at(0);
         }
         if self.levels.is_leader() {
-            self.staging().exchange(&mut PageSpace::new().zeroed(0), |_, _, _| ());
+            let mut space = PageSpace::UNUSED;
+            self.staging().exchange(&mut space.zeroed(0), |_, _, _| ());
         }
         if self.has_mates() {
             self.node().release_from(0);
@@ -297,7 +298,7 @@ impl TwoLevel<'_> {
     #[track_caller]
     unsafe fn staged(&self, call: &Call<'_>, source: *const u8, target: *mut u8) {
         let (n, me, bytes) = (self.team.len(), self.team.my_rank(), call.count * call.element_bytes);
-        let mut space = PageSpace::new();
+        let mut space = PageSpace::UNUSED;
         let mut page = space.zeroed(match call.operation {
             Operation::Barrier => 0,
             Operation::Broadcast | Operation::Reduce | Operation::AllReduce => bytes,
@@ -310,7 +311,7 @@ impl TwoLevel<'_> {
                 Operation::Barrier => self.sync(),
                 Operation::Broadcast => self.broadcast(call.root, source, target, &mut page, bytes),
                 Operation::Scatter => {
-                    let mut space = PageSpace::new();
+                    let mut space = PageSpace::UNUSED;
                     let mut all = space.zeroed(n * bytes);
                     self.broadcast(call.root, source, all.start(), &mut page, n * bytes);
                     copy::transfer(target, all.start().add(me * bytes), bytes);
@@ -324,7 +325,7 @@ impl TwoLevel<'_> {
                     self.spread_to_all(&mut page, target, n * bytes);
                 }
                 Operation::AllToAll => {
-                    let mut space = PageSpace::new();
+                    let mut space = PageSpace::UNUSED;
                     let mut all = space.zeroed(n * n * bytes);
                     self.gather(source, &mut page, n * bytes);
                     self.spread_to_all(&mut page, all.start(), n * n * bytes);
@@ -342,7 +343,7 @@ impl TwoLevel<'_> {
                     self.spread_to_all(&mut page, target, bytes);
                 }
                 Operation::ReduceScatter => {
-                    let mut space = PageSpace::new();
+                    let mut space = PageSpace::UNUSED;
                     let mut all = space.zeroed(n * bytes);
                     self.reduce(call.combiner(), source, &mut page, n * bytes);
                     self.spread_to_all(&mut page, all.start(), n * bytes);
@@ -360,7 +361,7 @@ impl TwoLevel<'_> {
     #[track_caller]
     unsafe fn staged_in_order(&self, call: &Call<'_>, source: *const u8, target: *mut u8) {
         let (n, me, bytes) = (self.team.len(), self.team.my_rank(), call.count * call.element_bytes);
-        let (mut own_space, mut space) = (PageSpace::new(), PageSpace::new());
+        let (mut own_space, mut space) = (PageSpace::UNUSED, PageSpace::UNUSED);
         let (mut page, mut all) = (own_space.zeroed(n * bytes), space.zeroed(n * bytes));
         // SAFETY: the caller has promised source and target; a page holds the blocks of all ranks.
         unsafe {
@@ -438,7 +439,7 @@ impl TwoLevel<'_> {
     /// The place is valid for `bytes` bytes.
     #[track_caller]
     unsafe fn combine_leaders(&self, combiner: &Combiner, data: *mut u8, bytes: usize) {
-        let mut space = PageSpace::new();
+        let mut space = PageSpace::UNUSED;
         let mut page = space.zeroed(bytes);
         // SAFETY: the caller has promised the place, and the page has as many bytes.
         unsafe {
@@ -454,7 +455,7 @@ impl TwoLevel<'_> {
     /// As [`staged`](TwoLevel::staged).
     #[track_caller]
     unsafe fn gather(&self, source: *const u8, page: &mut Page<'_>, bytes: usize) {
-        let (mut space, start) = (PageSpace::new(), page.start());
+        let (mut space, start) = (PageSpace::UNUSED, page.start());
         let mut here = space.zeroed(self.levels.node.len() * bytes);
         let blocks = here.start();
         // SAFETY: the caller has promised the source; a page holds the staged data.

@@ -250,7 +250,7 @@ unsafe fn execute(
                 let head = Head { op: update.op, element: update.element, ..Head::new(action, blocks) };
                 let data = (data, if data.is_null() { 0 } else { bytes });
                 let Some(landing) = landing else {
-                    request::send(mpi, window, rank, &head, &[data])?;
+                    request::accumulate(mpi, window, rank, head, data)?;
                     return Ok(None);
                 };
                 let room = (landing.start, bytes);

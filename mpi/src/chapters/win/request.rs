@@ -3,8 +3,8 @@
 //! ```text
 //! action | operation | element | tag of reply | number of blocks | offset and length of each block | data
 //! ```
-//! All but the data are words. An action that returns data has its reply under a tag of its own; a reply of
-//! another length says that the target has refused the request.
+//! All but the data are words. An action that returns data has its reply under a tag of its own, and so may
+//! an accumulate; a reply of another length says that the target has refused the request.
 //!
 //! Invariant: requests of an origin to a target arrive in the order in which they were sent.
 
@@ -25,6 +25,8 @@ pub const POST: u32 = 1;
 pub const COMPLETE: u32 = 2;
 /// The first tag of replies.
 pub const FIRST_REPLY: u32 = 16;
+/// The reply to an accumulate that returns no data.
+pub const DONE: u8 = 1;
 
 /// The task of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +134,8 @@ pub fn tell(mpi: &Mpi, window: &Window, rank: usize, tag: u32) {
     window.outstanding.keep(sent.expect("the tag is not the wildcard"), Box::default());
 }
 
-/// Sends a request. The data may be reused at return. Returns the number of the request, unless it is a flush.
+/// Sends a request. The data may be reused at return. Returns the number of the request, unless it is a
+/// flush.
 ///
 /// # Safety
 /// Each piece of the data is valid for reads of its length.
@@ -163,7 +166,8 @@ pub unsafe fn send(
     let sent = unsafe { mpi.core.start_send(to, (start, bytes), Mode::Standard) };
     window.outstanding.keep(sent.expect("the tag is not the wildcard"), words);
     // A flush that comes between leaves the mark for the next one, which it would take away if it came first.
-    Ok((head.action != Action::Flush).then(|| window.outstanding.note_asked(rank)))
+    let has_reply = head.reply >= FIRST_REPLY;
+    Ok((head.action != Action::Flush).then(|| window.outstanding.note_asked(rank, has_reply)))
 }
 
 /// Sends a request whose reply is data of a length that is known.
@@ -189,7 +193,32 @@ pub unsafe fn ask(
         mpi.core.cancel_receive(id);
         mpi.core.look(id);
     })?;
-    Ok(Transfer::of_reply((rank, number), id, bytes, finish))
+    let brings_data = head.action != Action::Accumulate;
+    Ok(Transfer::of_reply((rank, number), (id, bytes), brings_data, finish))
+}
+
+/// Accumulates by a request. The first one after a flush has a reply, so that a flush which follows it only
+/// waits for that.
+///
+/// # Safety
+/// As [`send`].
+pub unsafe fn accumulate(
+    mpi: &Mpi,
+    window: &Window,
+    rank: usize,
+    head: Head,
+    data: (*const u8, usize),
+) -> Result {
+    if window.outstanding.has_asked(rank) {
+        // SAFETY: the caller guarantees the data.
+        return unsafe { send(mpi, window, rank, &head, &[data]).map(drop) };
+    }
+    let mut done = Box::new(0);
+    let room = (&raw mut *done, size_of_val(&DONE));
+    // SAFETY: the caller guarantees the data; the end of the transfer frees the place of the reply.
+    let transfer = unsafe { ask(mpi, window, rank, head, &[data], room, Box::new(move || drop(done)))? };
+    window.outstanding.add(&transfer);
+    Ok(())
 }
 
 /// Waits until all requests to a target are done: the class of the error of one, or `MPI_SUCCESS`.

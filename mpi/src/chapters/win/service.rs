@@ -7,7 +7,7 @@
 use super::apply::Update;
 use super::arguments::Blocks;
 use super::control::{Known, Peer};
-use super::request::{Action, FIRST_REPLY, Head, REQUEST};
+use super::request::{Action, DONE, FIRST_REPLY, Head, REQUEST};
 use super::way::{gather, scatter};
 use crate::abi::*;
 use pelago_core::Pe;
@@ -150,6 +150,7 @@ impl Service {
         match (is_done, head.action) {
             (false, _) => Done::Later,
             (true, Action::Fetch) => Done::Reply(reply),
+            (true, _) if head.reply >= FIRST_REPLY => Done::Reply([DONE].into()),
             (true, _) => Done::Silent,
         }
     }

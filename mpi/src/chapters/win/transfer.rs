@@ -28,6 +28,8 @@ pub struct Transfer {
     rank: usize,
     /// The number of the request that is replied to, if it is one.
     request: Option<u64>,
+    /// Whether it brings data: else it only says that an operation is done at its target.
+    brings_data: bool,
     state: Mutex<State>,
 }
 
@@ -45,17 +47,19 @@ enum State {
 
 impl Transfer {
     pub fn of_counter(rank: usize, counter: CompletionCounter, finish: Finish) -> Arc<Transfer> {
-        Arc::new(Transfer { rank, request: None, state: Mutex::new(State::Counted(counter, finish)) })
+        let state = Mutex::new(State::Counted(counter, finish));
+        Arc::new(Transfer { rank, request: None, brings_data: true, state })
     }
 
     /// The reply to a request, which has this number if it was noted.
     pub fn of_reply(
         (rank, request): (usize, Option<u64>),
-        id: RequestId,
-        bytes: usize,
+        (id, bytes): (RequestId, usize),
+        brings_data: bool,
         finish: Finish,
     ) -> Arc<Transfer> {
-        Arc::new(Transfer { rank, request, state: Mutex::new(State::Reply(id, bytes, finish)) })
+        let state = Mutex::new(State::Reply(id, bytes, finish));
+        Arc::new(Transfer { rank, request, brings_data, state })
     }
 
     /// The class of its error, or `MPI_SUCCESS`, if it is over. Makes no progress on the network.
@@ -102,6 +106,8 @@ fn key(transfer: &Arc<Transfer>) -> (usize, usize) {
 struct Asked {
     sent: AtomicU64,
     done: AtomicU64,
+    /// The number of the last request without a reply.
+    silent: AtomicU64,
 }
 
 /// The operations that are under way on a window.
@@ -189,10 +195,20 @@ impl Outstanding {
     }
 
     /// Notes a request, which was sent. Returns its number.
-    pub fn note_asked(&self, rank: usize) -> u64 {
-        let number = self.asked[rank].sent.fetch_add(1, Ordering::SeqCst) + 1;
+    pub fn note_asked(&self, rank: usize, has_reply: bool) -> u64 {
+        let asked = &self.asked[rank];
+        let number = asked.sent.fetch_add(1, Ordering::SeqCst) + 1;
+        if !has_reply {
+            asked.silent.fetch_max(number, Ordering::SeqCst);
+        }
         self.note();
         number
+    }
+
+    /// Whether requests without a reply were sent to a target that are not known to be done.
+    fn has_silent(&self, rank: usize) -> bool {
+        let asked = &self.asked[rank];
+        asked.done.load(Ordering::SeqCst) < asked.silent.load(Ordering::SeqCst)
     }
 
     /// Notes that a transfer is over. Its request is done then. If all requests before it are, no flush need
@@ -274,7 +290,14 @@ impl Window {
         if !self.outstanding.is_any() {
             return Ok(());
         }
-        let (mut transfers, mut error) = (self.outstanding.of(rank), MPI_SUCCESS);
+        let mut transfers = self.outstanding.of(rank);
+        transfers.retain(|transfer| transfer.brings_data);
+        self.wait_for(mpi, rank, transfers)
+    }
+
+    /// Waits for transfers of a target.
+    fn wait_for(&self, mpi: &Mpi, rank: usize, mut transfers: Vec<Arc<Transfer>>) -> Result {
+        let mut error = MPI_SUCCESS;
         let awaited = Awaited::Message { is_send: false, pe: Some(self.parts[rank].pe) };
         mpi.core.wait(awaited, || self.outstanding.poll(mpi, &mut transfers, &mut error));
         check(error, rank)
@@ -299,14 +322,21 @@ impl Window {
     }
 
     fn complete_at(&self, mpi: &Mpi, rank: usize) -> Result {
-        let arrived = self.complete_locally(mpi, rank);
-        let Some(sent) = self.outstanding.unflushed(rank) else { return arrived };
+        // The reply to a flush comes behind all others.
+        let flushed = if self.outstanding.has_silent(rank) { self.flush(mpi, rank) } else { Ok(()) };
+        let arrived = self.wait_for(mpi, rank, self.outstanding.of(rank));
+        arrived.and(flushed).and(self.flush(mpi, rank))
+    }
+
+    /// Waits until all requests to a target are done, if they are not known to be.
+    fn flush(&self, mpi: &Mpi, rank: usize) -> Result {
+        let Some(sent) = self.outstanding.unflushed(rank) else { return Ok(()) };
         // Another thread that flushes meanwhile sends a flush of its own: the requests are done only when the
         // reply to one that was sent after them has come.
         let flushed = request::flush(mpi, self, rank);
         self.outstanding.drop_sent(mpi);
         self.outstanding.asked[rank].done.fetch_max(sent, Ordering::SeqCst);
-        arrived.and(flushed.and_then(|error| check(error, rank)))
+        check(flushed?, rank)
     }
 
     /// A request of the program for a transfer, or for an operation that is complete.
