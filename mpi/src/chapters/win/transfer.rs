@@ -380,3 +380,37 @@ impl Operation for Waited {
         Some(Outcome { error, ..Outcome::EMPTY })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reply(number: u64) -> Arc<Transfer> {
+        let state = Mutex::new(State::Over(MPI_SUCCESS));
+        Arc::new(Transfer { rank: 1, request: Some(number), brings_data: true, state })
+    }
+
+    #[test]
+    fn a_flush_asks_only_for_requests_that_are_not_known_to_be_done() {
+        let all = Outstanding::new(2);
+        let ask = |has_reply| all.note_asked(1, has_reply);
+        assert_eq!((ask(true), ask(true)), (1, 2));
+        assert!(!all.has_silent(1) && all.has_asked(1) && !all.has_asked(0));
+        all.note_over(&reply(1));
+        assert_eq!(all.unflushed(1), Some(2));
+        all.note_over(&reply(2));
+        assert_eq!(all.unflushed(1), None, "both have had a reply");
+        // A reply says nothing of an error of the silent request before it.
+        assert_eq!((ask(false), ask(true)), (3, 4));
+        all.note_over(&reply(4));
+        assert!(all.has_silent(1));
+        assert_eq!(all.unflushed(1), Some(4));
+        all.asked[1].done.store(4, Ordering::SeqCst);
+        assert!(!all.has_silent(1) && !all.has_asked(1));
+        // Replies whose order is lost leave the work to a flush.
+        assert_eq!((ask(true), ask(true)), (5, 6));
+        all.note_over(&reply(6));
+        all.note_over(&reply(5));
+        assert_eq!((all.unflushed(1), all.has_silent(1)), (Some(6), false));
+    }
+}
