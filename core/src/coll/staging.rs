@@ -114,6 +114,7 @@ pub struct Page<'a> {
 }
 
 impl PageSpace {
+    /// Space of which no byte is used.
     pub const UNUSED: PageSpace = PageSpace(MaybeUninit::uninit());
 
     /// A page of `used` bytes, all zero.
