@@ -69,6 +69,36 @@ static void check(enum operation what, size_t bytes)
     }
 }
 
+static void reduce(size_t bytes)
+{
+    MPI_Reduce(source, target, (int)(bytes / sizeof(long)), MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+static void gather(size_t bytes)
+{
+    const int n = (int)(bytes / sizeof(long));
+    MPI_Gather(source, n, MPI_LONG, target, n, MPI_LONG, 0, MPI_COMM_WORLD);
+}
+
+/* Operations with a root, one after the other: ranks that only send need not wait for the root. */
+static void measure_rooted(void)
+{
+    for (size_t bytes = 8; bytes <= 1024; bytes *= 128) {
+        fill(bytes);
+        reduce(bytes);
+        if (rank == 0) {
+            check_all(ALL_REDUCE, bytes);
+        }
+        MEASURE("reduce", bytes, 200, 1, reduce(bytes));
+        fill(bytes);
+        gather(bytes);
+        if (rank == 0) {
+            check_all(ALL_GATHER, bytes);
+        }
+        MEASURE("gather", bytes, 200, 1, gather(bytes));
+    }
+}
+
 int main(int count, char **arguments)
 {
     MPI_Init(&count, &arguments);
@@ -81,6 +111,7 @@ int main(int count, char **arguments)
         die("no memory");
     }
     measure_all();
+    measure_rooted();
     MPI_Finalize();
     return 0;
 }

@@ -63,8 +63,8 @@ const _: () = assert!(WORDS * size_of::<u64>() <= BUFFER_BYTES);
 pub const TURNS: usize = 2;
 /// The unit of messages of broadcasts.
 const UNIT_BYTES: usize = 64;
-/// Units of the ring buffer of broadcasts: messages of 8 bytes between two meetings of all
-/// members. In builds for tests there is room for two messages of the most data.
+/// Units of the ring buffer of broadcasts: messages of 8 bytes between two meetings of all members. In builds
+/// for tests there is room for two messages of the most data.
 pub const BROADCAST_UNITS: u64 = if cfg!(debug_assertions) { 2 } else { 16 } * UNITS_MAX;
 const UNITS_MAX: u64 = (BUFFER_BYTES / UNIT_BYTES) as u64;
 const _: () = assert!(BUFFER_BYTES.is_multiple_of(UNIT_BYTES));

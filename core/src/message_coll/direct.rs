@@ -179,6 +179,23 @@ pub(super) fn is_small(call: &MessageCall, group: &MessageGroup) -> bool {
     shown_bytes(call, group.len()).is_some_and(is_small)
 }
 
+/// Whether members that do not all map each other do an operation by messages although it is small. A member
+/// that only sends waits for nobody then. In two levels all leaders wait for each other.
+fn goes_one_way(call: &MessageCall, group: &MessageGroup) -> bool {
+    match call.operation {
+        Operation::Broadcast => true,
+        Operation::Reduce | Operation::Gather | Operation::InclusiveScan | Operation::ExclusiveScan => {
+            !group.nodes.are_shared()
+        }
+        _ => false,
+    }
+}
+
+/// Whether an operation may be done in two levels, if the members do not all map each other.
+pub(super) fn has_levels(call: &MessageCall, group: &MessageGroup) -> bool {
+    is_small(call, group) && !goes_one_way(call, group)
+}
+
 /// Whether an operation that is not small is done over large staging slots, if the members map each other
 /// and have them.
 pub(super) fn is_staged(call: &MessageCall, group: &MessageGroup) -> bool {
@@ -337,15 +354,7 @@ unsafe fn try_levels(
     call: &MessageCall,
     memory: &Memory,
 ) -> bool {
-    // By messages, a member that only sends waits for nobody. In levels all leaders wait for each other.
-    let goes_one_way = match call.operation {
-        Operation::Broadcast => true,
-        Operation::Reduce | Operation::Gather | Operation::InclusiveScan | Operation::ExclusiveScan => {
-            !group.nodes.are_shared()
-        }
-        _ => false,
-    };
-    if goes_one_way {
+    if goes_one_way(call, group) {
         return false;
     }
     let call = Call {

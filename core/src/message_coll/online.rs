@@ -5,7 +5,7 @@
 //! it is over, also if the group is dropped before.
 
 use super::block::Block;
-use super::direct::{is_small, is_staged};
+use super::direct::{has_levels, is_small, is_staged};
 use super::group::MessageGroup;
 use super::operation::{Memory, Outcome};
 use super::plan::{Key, MessageCall, Plan, gets};
@@ -106,7 +106,7 @@ impl MessageGroup {
         let (usual, costs) = (candidates.first().copied(), online.costs());
         candidates.retain(|candidate| !gets(candidate.algorithm));
         // In two levels they combine in an order of their own.
-        let has_levels = is_small(call, self) && world.collectives.prefers_direct();
+        let has_levels = has_levels(call, self) && world.collectives.prefers_direct();
         let others = match (has_levels, usual) {
             (true, _) if !is_order_free(laws) => Alternates::new(),
             (true, _) => of_all(&costs, &candidates, &shape),
