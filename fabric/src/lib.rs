@@ -15,6 +15,7 @@
 #[cfg(not(loom))]
 pub mod amo;
 pub mod biased;
+pub mod brlock;
 #[cfg(not(loom))]
 mod contract;
 #[cfg(not(loom))]

@@ -3,6 +3,7 @@
 use super::api::{Landing, mismatch, target};
 use super::apply::Update;
 use super::arguments::{Blocks, Buffer, Place, element_of};
+use super::exclude::Entry;
 use super::request::{self, Action, Head};
 use super::transfer::Transfer;
 use super::way::{Way, is_asked_for, read_process, write_process};
@@ -49,7 +50,7 @@ pub unsafe fn accumulate(
         && let Some(words) = fast::words(window, here, target_rank, target_disp, there, op)
     {
         // SAFETY: the caller guarantees the origin.
-        unsafe { words.update(origin_addr.cast(), null_mut()) };
+        unsafe { words.update(mpi, window, origin_addr.cast(), null_mut()) };
         return Ok(());
     }
     check_op(op, false)?;
@@ -107,7 +108,7 @@ pub unsafe fn get_accumulate(
         && let Some(words) = fast::words(window, here, target_rank, target_disp, there, op)
     {
         // SAFETY: the caller guarantees origin and result.
-        unsafe { words.update(origin_addr.cast(), result_addr.cast()) };
+        unsafe { words.update(mpi, window, origin_addr.cast(), result_addr.cast()) };
         return Ok(());
     }
     check_op(op, true)?;
@@ -162,7 +163,7 @@ pub unsafe fn fetch_and_op(
     let one = (1, datatype);
     if let Some(words) = fast::words(window, one, target_rank, target_disp, one, op) {
         // SAFETY: the caller guarantees origin and result.
-        unsafe { words.update(origin_addr.cast(), result_addr.cast()) };
+        unsafe { words.update(mpi, window, origin_addr.cast(), result_addr.cast()) };
         return Ok(());
     }
     check_op(op, true)?;
@@ -239,8 +240,8 @@ unsafe fn execute(
     unsafe {
         match window.way(mpi, rank) {
             Way::Direct(base) => {
-                let exclude = || Some(part.peer.exclude(mpi));
-                update.apply((base, part.has_atomics), blocks, (data, old), exclude);
+                let entry = Entry::Waiting(mpi, &window.accumulators, &part.peer);
+                update.apply((base, part.has_atomics), blocks, (data, old), entry);
             }
             Way::Process { pid, base }
                 if !is_asked_for(mpi, window, rank, blocks)
@@ -266,7 +267,7 @@ unsafe fn execute(
     Ok(None)
 }
 
-/// Accumulates in the memory of another process, under the spinlock; `false` if the system refuses it.
+/// Accumulates in the memory of another process, alone on the part; `false` if the system refuses it.
 ///
 /// # Safety
 /// As [`execute`].
@@ -278,7 +279,7 @@ unsafe fn process_update(
     (update, blocks): (&Update, &Blocks),
     (data, old): (*const u8, *mut u8),
 ) -> bool {
-    let _guard = window.parts[rank].peer.exclude(mpi);
+    let _alone = window.accumulators.exclude(mpi, &window.parts[rank].peer);
     let mut copy = vec![0u64; blocks.bytes().div_ceil(8)];
     let at: *mut u8 = copy.as_mut_ptr().cast();
     // SAFETY: the caller guarantees the memory, and the copy has the length of the blocks.
@@ -308,8 +309,9 @@ pub unsafe fn compare_and_swap(
         && words.are_integers()
     {
         // SAFETY: the caller guarantees all elements.
-        unsafe { words.swap(origin_addr.cast(), compare_addr.cast(), result_addr.cast()) };
-        return Ok(());
+        if unsafe { words.swap(window, origin_addr.cast(), compare_addr.cast(), result_addr.cast()) } {
+            return Ok(());
+        }
     }
     window.serve(mpi);
     let update = Update::swap(datatype)?;
@@ -324,11 +326,11 @@ pub unsafe fn compare_and_swap(
         match window.way(mpi, rank) {
             Way::Direct(base) => {
                 let at = (base.wrapping_add(offset), part.has_atomics);
-                update.swap_at(at, operands, old, || Some(part.peer.exclude(mpi)));
+                update.swap_at(at, operands, old, Entry::Waiting(mpi, &window.accumulators, &part.peer));
                 return Ok(());
             }
             Way::Process { pid, base } if !is_asked_for(mpi, window, rank, &blocks) => {
-                let _guard = part.peer.exclude(mpi);
+                let _alone = window.accumulators.exclude(mpi, &part.peer);
                 let mut word = [0u64; 4];
                 let at = word.as_mut_ptr().cast();
                 if read_process(pid, base, &blocks, at) {

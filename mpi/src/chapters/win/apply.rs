@@ -1,10 +1,10 @@
-//! Accumulates on memory: by atomics of this processor, or under the spinlock of the part.
+//! Accumulates on memory: by atomics of this processor, or alone on the part (`exclude.rs`).
 //!
-//! Invariant: an element of a part is accumulated in one way only, which follows from its type, its alignment
-//! and the part. So all accumulates on it exclude each other, whichever process executes them.
+//! Invariant: accumulates that are not atomics have the part alone. So all accumulates on an element exclude
+//! each other, whichever process executes them.
 
 use super::arguments::Blocks;
-use super::control::Excluding;
+use super::exclude::{Access, Entry};
 use super::way::{gather, scatter};
 use crate::abi::*;
 use crate::chapters::datatype::{self, Basic};
@@ -24,13 +24,14 @@ pub struct Update {
     bytes: usize,
     /// As an atomic, if the elements are words.
     word: Option<(AtomicKind, AtomicOp)>,
-    /// Combines elements; none for `MPI_REPLACE` and `MPI_NO_OP`.
+    /// Combines elements; none for `MPI_REPLACE` and `MPI_NO_OP`, and where only the atomic is defined.
     combiner: Option<Combiner>,
 }
 
-/// The least bytes of an element that is accumulated by atomics. Smaller ones come in large numbers, which
-/// are combined faster under the spinlock.
+/// The least bytes of an element that is accumulated by atomics. Smaller ones come in large numbers.
 const WORD_BYTES_MIN: usize = 4;
+/// The most elements that are accumulated by atomics. More are faster as vectors, alone on the part.
+pub const WORDS_MAX: usize = 8;
 
 /// The kind of the words of a type. Logicals are none: programs may name the values of Fortran's, which the
 /// combiners know, and all operations on a location must exclude each other.
@@ -130,7 +131,9 @@ impl Update {
         let is_atomic = word.is_some() && datatype.size() >= WORD_BYTES_MIN;
         let combiner = match (op, basic) {
             (MPI_REPLACE | MPI_NO_OP, _) => None,
-            _ if is_atomic => None,
+            // The least and the greatest of a number and NaN are not those of reductions, for any count.
+            (MPI_MIN | MPI_MAX, Basic::Float32 | Basic::Float64) => None,
+            _ if is_atomic => op::combiner(op, datatype).ok(),
             (_, Basic::Bytes(1)) if word.is_some() => Some(op::combiner(op, datatype::find(MPI_INT8_T)?)?),
             _ => Some(op::combiner(op, datatype)?),
         };
@@ -166,28 +169,25 @@ impl Update {
             && (at as usize).is_multiple_of(self.bytes)
     }
 
-    /// Accumulates data to blocks that are mapped here, and stores their old values. `exclude` takes the
-    /// spinlock; `false`, with nothing done, if it is needed and not free.
+    /// Accumulates data to blocks that are mapped here, and stores their old values; `false`, with nothing
+    /// done, if others have the part and the entry does not wait.
     ///
     /// # Safety
     /// The blocks lie in memory of the window from `base` on. The data have their bytes, unless the operation
     /// is `MPI_NO_OP`. `old` is null or has room for them.
-    pub unsafe fn apply<'a>(
+    pub unsafe fn apply(
         &self,
         (base, has_atomics): (*mut u8, bool),
         blocks: &Blocks,
         (data, old): (*const u8, *mut u8),
-        exclude: impl FnOnce() -> Option<Excluding<'a>>,
+        entry: Entry<'_>,
     ) -> bool {
         let is_atomic = |(offset, _)| self.is_atomic(base.wrapping_add(offset), has_atomics);
-        let are_atomic = blocks.iter().all(is_atomic);
-        let guard = if are_atomic { None } else { exclude() };
-        if !are_atomic && guard.is_none() {
-            return false;
-        }
+        let may_share = blocks.bytes() <= WORDS_MAX * self.bytes && blocks.iter().all(is_atomic);
+        let Some(access) = entry.access(may_share) else { return false };
         if self.word.is_none() && blocks.len() > 1 {
             // An element may have gaps, and so lie in several blocks.
-            // SAFETY: the caller guarantees the memory, and the guard protects it.
+            // SAFETY: the caller guarantees the memory, and this is alone on the part.
             unsafe { self.apply_apart(base, blocks, (data, old)) };
             return true;
         }
@@ -195,11 +195,11 @@ impl Update {
         for (offset, bytes) in blocks.iter() {
             let (at, data) = (base.wrapping_add(offset), data.wrapping_add(done));
             let old = if old.is_null() { old } else { old.wrapping_add(done) };
-            // SAFETY: the caller guarantees the memory; the guard protects the words that are not atomic.
+            // SAFETY: the caller guarantees the memory; what is not atomic is alone on the part.
             unsafe {
-                match self.word.filter(|_| self.is_atomic(at, has_atomics)) {
-                    Some(word) => self.apply_words(word, at, (data, old), bytes),
-                    None => self.apply_here(at, (data, old), bytes),
+                match (&access, self.word) {
+                    (Access::Short { .. }, Some(word)) => self.apply_words(word, at, (data, old), bytes),
+                    _ => self.apply_here(at, (data, old), bytes),
                 }
             }
             done += bytes;
@@ -285,32 +285,32 @@ impl Update {
     }
 
     /// Replaces the element at an address if it equals another one: stores its old value. `false`, with
-    /// nothing done, if the spinlock is needed and not free.
+    /// nothing done, if others have the part and the entry does not wait.
     ///
     /// # Safety
     /// The element lies in memory of the window; the others are valid.
-    pub unsafe fn swap_at<'a>(
+    pub unsafe fn swap_at(
         &self,
         (at, has_atomics): (*mut u8, bool),
         (new, compare): (*const u8, *const u8),
         old: *mut u8,
-        exclude: impl FnOnce() -> Option<Excluding<'a>>,
+        entry: Entry<'_>,
     ) -> bool {
+        let Some(access) = entry.access(self.is_atomic(at, has_atomics)) else { return false };
         // SAFETY: the caller promises all elements.
         unsafe {
-            if let Some((kind, _)) = self.word.filter(|_| self.is_atomic(at, has_atomics)) {
+            if let (Access::Short { .. }, Some((kind, _))) = (&access, self.word) {
                 let (operand, compare) = (read_word(new, self.bytes), read_word(compare, self.bytes));
                 let atomic = Atomic { kind, op: AtomicOp::CompareSwap, operand, compare };
                 write_word(old, atomic.execute(at), self.bytes);
                 return true;
             }
-            let Some(_guard) = exclude() else { return false };
             self.swap_here(at, (new, compare), old);
         }
         true
     }
 
-    /// The same under the spinlock, or on a copy.
+    /// The same alone on the part, or on a copy.
     ///
     /// # Safety
     /// As [`swap_at`](Update::swap_at).

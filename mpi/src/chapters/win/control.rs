@@ -1,9 +1,10 @@
 //! The control blocks of a window: what processes of a node share about the part of one of them.
 //!
 //! ```text
-//! word 0: the lock of the window | word 1: the spinlock of accumulates | word 2: ranges in use
-//! word 3: changes of the ranges | words 4 to 7: the offsets of blocks for more ranges
-//! from word 8 on: address and length of each attached range
+//! word 0: the lock of the window | word 1: ranges in use | word 2: changes of the ranges
+//! words 3 to 7: the offsets of blocks for more ranges
+//! word 8: whether an accumulate has the part alone | word 16: whether this process accumulates on some part
+//! from word 24 on: address and length of each attached range
 //! ```
 //! A block for more ranges has only those, four times as many as the block before.
 //!
@@ -12,8 +13,6 @@
 
 use crate::chapters::library::Mpi;
 use pelago_core::Pe;
-use pelago_core::base::awaited::Awaited;
-use pelago_core::job::Job;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -21,17 +20,13 @@ use std::sync::{Mutex, PoisonError};
 pub const BLOCK_BYTES: usize = 4096;
 /// The size of that of a dynamic window.
 pub const DYNAMIC_BLOCK_BYTES: usize = 256 << 10;
-/// The states of the spinlock. A process that finds it taken says that it is awaited, also by a process that
-/// sleeps later on, and the holder wakes the sleepers.
-const FREE: u64 = 0;
-const TAKEN: u64 = 1;
-const AWAITED: u64 = 2;
 const LOCK: usize = 0;
-const SPIN: usize = 1;
-const USED: usize = 2;
-const CHANGES: usize = 3;
-const FIRST_MORE: usize = 4;
-const FIRST_RANGE: usize = 8;
+const USED: usize = 1;
+const CHANGES: usize = 2;
+const FIRST_MORE: usize = 3;
+const WRITERS: usize = 8;
+const READER: usize = 16;
+const FIRST_RANGE: usize = 24;
 /// The number of ranges in the control block.
 const RANGES: usize = (DYNAMIC_BLOCK_BYTES / 8 - FIRST_RANGE) / 2;
 /// The number of ranges that are looked through one by one.
@@ -39,7 +34,7 @@ const FEW: usize = 32;
 
 /// The size of a block for more ranges; `None` if there can be no such block.
 pub fn more_bytes(block: usize) -> Option<usize> {
-    (FIRST_MORE + block < FIRST_RANGE).then_some(DYNAMIC_BLOCK_BYTES << (2 * (block + 1)))
+    (FIRST_MORE + block < WRITERS).then_some(DYNAMIC_BLOCK_BYTES << (2 * (block + 1)))
 }
 
 /// The control block of this process: its offset in the region, and its size.
@@ -90,24 +85,14 @@ impl Peer {
         self.offset + 8 * LOCK
     }
 
-    /// Takes the spinlock for accumulates if it is free. It is that of a mapped process, or of this one. A
-    /// process that does not get it is woken when it is free, if it sleeps then.
-    pub fn try_exclude<'a>(&'a self, job: &'a Job) -> Option<Excluding<'a>> {
-        let word = self.word(SPIN)?;
-        // A lock that was not taken must not be made: dropping it would release that of another process.
-        if try_take(word) { Some(Excluding { word, job }) } else { None }
+    /// The word of those that are alone on the part when they accumulate.
+    pub fn writers(&self) -> Option<&AtomicU64> {
+        self.word(WRITERS)
     }
 
-    /// Takes the spinlock.
-    pub fn exclude<'a>(&'a self, mpi: &'a Mpi) -> Excluding<'a> {
-        let mut taken = self.try_exclude(&mpi.core);
-        if taken.is_none() {
-            mpi.core.wait(Awaited::Completion { operation: "accumulate", pe: self.pe }, || {
-                taken = taken.take().or_else(|| self.try_exclude(&mpi.core));
-                taken.is_some()
-            });
-        }
-        taken.expect("a wait ends when the lock is taken")
+    /// The word in which this process says that it accumulates on a part of some process.
+    pub fn reader(&self) -> Option<&AtomicU64> {
+        self.word(READER)
     }
 
     /// Whether there is a place for a range of this process.
@@ -240,37 +225,6 @@ impl Sorted {
     }
 }
 
-/// Takes a spinlock if it is free. Else it is awaited from now on.
-fn try_take(word: &AtomicU64) -> bool {
-    // SYNC POINT accumulate: acquires the data of the accumulate before.
-    match word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed) {
-        Ok(_) => true,
-        Err(AWAITED) => false,
-        // SYNC POINT accumulate: as above. A lock that is taken in this way counts as awaited.
-        Err(_) => word.swap(AWAITED, Ordering::Acquire) == FREE,
-    }
-}
-
-/// Leaves a spinlock. Returns whether it was awaited.
-fn leave(word: &AtomicU64) -> bool {
-    // SYNC POINT accumulate: releases the data of this accumulate.
-    word.swap(FREE, Ordering::Release) == AWAITED
-}
-
-/// The spinlock for accumulates, until it is dropped.
-pub struct Excluding<'a> {
-    word: &'a AtomicU64,
-    job: &'a Job,
-}
-
-impl Drop for Excluding<'_> {
-    fn drop(&mut self) {
-        if leave(self.word) {
-            self.job.ring_sleepers_after_change();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,19 +235,6 @@ mod tests {
         let asked = [7, 7, 7, 8, 9, 9, 9].map(|changes| (sorted.is_due(changes), sorted.is_of(changes)));
         let (no, now, yes) = ((false, false), (true, true), (false, true));
         assert_eq!(asked, [no, now, yes, no, no, now, yes]);
-    }
-
-    #[test]
-    fn a_holder_learns_that_the_spinlock_is_awaited() {
-        let word = AtomicU64::new(FREE);
-        assert!(try_take(&word) && !leave(&word), "nobody waits");
-        assert!(try_take(&word) && !try_take(&word) && !try_take(&word));
-        assert!(leave(&word), "two wait");
-        assert!(
-            try_take(&word) && !try_take(&word),
-            "the one that has not got it is awake, and says so again"
-        );
-        assert!(leave(&word) && try_take(&word) && !leave(&word));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use super::control::{BLOCK_BYTES, Control, DYNAMIC_BLOCK_BYTES, Known, Peer};
 use super::epoch::{Access, Epoch};
+use super::exclude::Accumulators;
 use super::part::{Home, Part};
 use super::service::Service;
 use super::transfer::Outstanding;
@@ -235,6 +236,7 @@ fn window(
     control: Control,
 ) -> Result<Window> {
     let own = &parts[me];
+    let accumulators = Accumulators::new(&parts, me);
     let is_dynamic = made.flavor == MPI_WIN_FLAVOR_DYNAMIC;
     // Requests go to parts that are reached by neither loads and stores nor system calls; in epochs of fences
     // and posts also to those that system calls reach.
@@ -245,7 +247,8 @@ fn window(
     let is_asked = told.iter().any(|[asks, _]| *asks != 0);
     let service = told.iter().any(|words| *words != [0, 0]).then(|| {
         let kind = (is_dynamic, own.has_atomics);
-        Arc::new(Service::new(comm.context, (made.base, own.bytes), kind, own.peer))
+        let peer = (own.peer, accumulators.clone());
+        Arc::new(Service::new(comm.context, (made.base, own.bytes), kind, peer))
     });
     let window = Window {
         record: hot::take(),
@@ -255,6 +258,7 @@ fn window(
         known: (0..if is_dynamic { parts.len() } else { 0 }).map(|_| Known::default()).collect(),
         parts,
         control,
+        accumulators,
         epoch: Mutex::new(Epoch::default()),
         comm,
         predefined: Predefined {

@@ -3,9 +3,11 @@
 //! Invariant: whatever it does not do is left to the general path, which makes all checks.
 
 use super::Window;
-use super::apply::{read_word, update_word, write_word};
+use super::apply::{Update, WORDS_MAX, read_word, update_word, write_word};
 use super::hot::Record;
+use super::part::Part;
 use crate::abi::*;
+use crate::chapters::library::Mpi;
 use pelago_fabric::copy;
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
 
@@ -154,11 +156,14 @@ static KINDS: [Option<AtomicKind>; NAMED] = {
 };
 
 /// Words here that an accumulate works on, and what it does.
-pub struct Words {
+pub struct Words<'a> {
+    part: &'a Part,
     at: *mut u8,
     bytes: usize,
     kind: AtomicKind,
     op: AtomicOp,
+    /// The same as the program names them.
+    named: (MPI_Op, MPI_Datatype),
 }
 
 /// The atomic of an operation, if it is defined for words of a kind.
@@ -188,55 +193,87 @@ pub fn words(
     disp: isize,
     there: (i64, MPI_Datatype),
     op: MPI_Op,
-) -> Option<Words> {
+) -> Option<Words<'_>> {
     let (at, bytes) = place(window.record, here, rank, disp, there)?;
     let kind = KINDS[here.1.0 - FIRST]?;
-    let op = atomic_of(op, kind)?;
-    let is_right = window.parts[rank as usize].has_atomics
-        && !window.is_asked
-        && (at as usize).is_multiple_of(kind.bytes());
-    is_right.then_some(Words { at, bytes, kind, op })
+    let (named, op) = ((op, here.1), atomic_of(op, kind)?);
+    let part = &window.parts[rank as usize];
+    let is_right = part.has_atomics && !window.is_asked && (at as usize).is_multiple_of(kind.bytes());
+    is_right.then_some(Words { part, at, bytes, kind, op, named })
 }
 
-impl Words {
+/// A long accumulate lets others in after as many bytes.
+const TURN_BYTES: usize = 64 << 10;
+
+impl Words<'_> {
     /// Accumulates, and stores the old values unless `old` is null.
     ///
     /// # Safety
     /// The data, unless nothing is done with them, and `old` have as many elements.
-    #[inline]
-    pub unsafe fn update(&self, data: *const u8, old: *mut u8) {
+    #[inline(always)]
+    pub unsafe fn update(&self, mpi: &Mpi, window: &Window, data: *const u8, old: *mut u8) {
         let step = self.kind.bytes();
-        let mut done = 0;
-        while done < self.bytes {
-            // SAFETY: the caller guarantees the elements, and the words lie in the window, aligned.
-            unsafe {
-                let operand = match self.op {
-                    AtomicOp::Fetch => 0,
-                    _ => read_word(data.wrapping_add(done), step),
-                };
-                let atomic = Atomic { kind: self.kind, op: self.op, operand, compare: 0 };
-                let before = update_word(&atomic, self.at.wrapping_add(done));
-                if !old.is_null() {
-                    write_word(old.wrapping_add(done), before, step);
-                }
+        if self.bytes <= WORDS_MAX * step
+            && let Some(_reading) = window.accumulators.try_share(&self.part.peer)
+        {
+            let mut done = 0;
+            while done < self.bytes {
+                // SAFETY: the caller guarantees the elements, and the words lie in the window, aligned.
+                unsafe { self.update_word(done, data, old) };
+                done += step;
             }
-            done += step;
+            return;
+        }
+        // SAFETY: the caller guarantees the data and the room for the old values.
+        unsafe { self.update_alone(mpi, window, (data, old)) };
+    }
+
+    #[inline(always)]
+    unsafe fn update_word(&self, at: usize, data: *const u8, old: *mut u8) {
+        let step = self.kind.bytes();
+        // SAFETY: the caller guarantees the elements, and the words lie in the window, aligned.
+        unsafe {
+            let operand = match self.op {
+                AtomicOp::Fetch => 0,
+                _ => read_word(data.wrapping_add(at), step),
+            };
+            let atomic = Atomic { kind: self.kind, op: self.op, operand, compare: 0 };
+            let before = update_word(&atomic, self.at.wrapping_add(at));
+            if !old.is_null() {
+                write_word(old.wrapping_add(at), before, step);
+            }
         }
     }
 
-    /// Replaces the word if it equals another one, and stores its old value.
+    /// The same, alone on the part.
+    #[inline(never)]
+    unsafe fn update_alone(&self, mpi: &Mpi, window: &Window, (data, old): (*const u8, *mut u8)) {
+        let update = Update::of_request(self.named.0, self.named.1).expect("the operation is defined");
+        for done in (0..self.bytes).step_by(TURN_BYTES) {
+            let bytes = (self.bytes - done).min(TURN_BYTES);
+            let old = if old.is_null() { old } else { old.wrapping_add(done) };
+            let _alone = window.accumulators.exclude(mpi, &self.part.peer);
+            // SAFETY: the caller guarantees the elements, and the words lie in the window.
+            unsafe { update.apply_here(self.at.wrapping_add(done), (data.wrapping_add(done), old), bytes) };
+        }
+    }
+
+    /// Replaces the word if it equals another one, and stores its old value; `false`, with nothing done, if a
+    /// long accumulate has the part.
     ///
     /// # Safety
     /// All are valid for an element; there is one word.
     #[inline]
-    pub unsafe fn swap(&self, new: *const u8, compare: *const u8, old: *mut u8) {
+    pub unsafe fn swap(&self, window: &Window, new: *const u8, compare: *const u8, old: *mut u8) -> bool {
         let bytes = self.kind.bytes();
+        let Some(_reading) = window.accumulators.try_share(&self.part.peer) else { return false };
         // SAFETY: the caller guarantees the elements, and the word lies in the window, aligned.
         unsafe {
             let (operand, compare) = (read_word(new, bytes), read_word(compare, bytes));
             let atomic = Atomic { kind: self.kind, op: AtomicOp::CompareSwap, operand, compare };
             write_word(old, update_word(&atomic, self.at), bytes);
         }
+        true
     }
 
     pub fn are_integers(&self) -> bool {

@@ -18,12 +18,12 @@
 //! its symmetric region, while the pool has room. `MPI_Win_create` looks whether the memory lies there.
 //!
 //! Each process has a *control block* in its pool for each window (`control.rs`): the word of the window's
-//! lock, a spinlock for accumulates, and the memory that is attached to a dynamic window. Lock and unlock
-//! are atomics on the first, by the processor on mapped memory and by the runtime's atomics on that of other
-//! nodes, so that a target takes no part in them. Accumulates on symmetric memory are atomics of the
-//! processor where an element is a word of 4 or 8 bytes and no logical, and else they run under the spinlock,
-//! as all do on private memory. A request to the target is executed in the same way by its processor, so that
-//! all accumulates on a location exclude each other (`apply.rs`).
+//! lock, those of the lock of accumulates, and the memory that is attached to a dynamic window. Lock and
+//! unlock are atomics on the first, by the processor on mapped memory and by the runtime's atomics on that of
+//! other nodes, so that a target takes no part in them. Accumulates of few elements on symmetric memory are
+//! atomics of the processor where an element is a word of 4 or 8 bytes and no logical. Other accumulates have
+//! the part alone (`exclude.rs`, `apply.rs`). A request to the target is executed in the same way by its
+//! processor.
 //!
 //! Requests are messages in the context of the window (`service.rs`). The target executes those of an origin
 //! in their order, in every wait, which keeps the order of accumulates. A flush sends one more request and
@@ -42,6 +42,7 @@ mod attached;
 mod control;
 mod create;
 mod epoch;
+mod exclude;
 mod fast;
 mod hot;
 mod inquiry;
@@ -72,6 +73,7 @@ use crate::table::{Kind, Table};
 use attached::Attached;
 use control::{Control, Known};
 use epoch::Epoch;
+use exclude::Accumulators;
 use hot::Record;
 use part::Part;
 use pelago_fabric::sync::{AtomicBool, AtomicUsize, Ordering};
@@ -102,6 +104,7 @@ pub struct Window {
     /// The attached memory of each process, as far as it is known here; of a dynamic window.
     known: Box<[Known]>,
     control: Control,
+    accumulators: Accumulators,
     epoch: Mutex<Epoch>,
     comm: Comm,
     predefined: Predefined,

@@ -1,12 +1,13 @@
 //! The service of requests at their target: see `request.rs` for their form.
 //!
 //! Invariant: requests of one origin are executed in the order of their arrival, one after the other. A
-//! request that cannot be executed now, because its data are still to come or the spinlock is not free, holds
-//! up those behind it of the same origin only.
+//! request that cannot be executed now, because its data are still to come or others accumulate on the part,
+//! holds up those behind it of the same origin only.
 
 use super::apply::Update;
 use super::arguments::Blocks;
 use super::control::{Known, Peer};
+use super::exclude::{Accumulators, Entry};
 use super::request::{Action, DONE, FIRST_REPLY, Head, REQUEST};
 use super::way::{gather, scatter};
 use crate::abi::*;
@@ -32,6 +33,7 @@ pub struct Service {
     is_dynamic: bool,
     has_atomics: bool,
     peer: Peer,
+    accumulators: Accumulators,
     known: Known,
     state: Mutex<State>,
 }
@@ -80,11 +82,11 @@ impl Service {
         context: u64,
         (base, bytes): (*mut u8, usize),
         (is_dynamic, has_atomics): (bool, bool),
-        peer: Peer,
+        (peer, accumulators): (Peer, Accumulators),
     ) -> Service {
         let context = Context(context);
         let (known, state) = (Known::default(), Mutex::default());
-        Service { context, base, bytes, is_dynamic, has_atomics, peer, known, state }
+        Service { context, base, bytes, is_dynamic, has_atomics, peer, accumulators, known, state }
     }
 
     /// The state, unless a thread has it.
@@ -137,6 +139,10 @@ impl Service {
         }
     }
 
+    fn entry<'a>(&'a self, job: &'a Job) -> Entry<'a> {
+        Entry::Trying(job, &self.accumulators, &self.peer)
+    }
+
     fn accumulate(&self, job: &Job, head: &Head, data: &[u8], bytes: usize) -> Done {
         let Ok(update) = Update::of_request(head.op, head.element) else { return Done::Refused };
         if data.len() != bytes && head.op != MPI_NO_OP {
@@ -146,7 +152,7 @@ impl Service {
         let old = if reply.is_empty() { std::ptr::null_mut() } else { reply.as_mut_ptr() };
         let (part, operands) = ((self.base, self.has_atomics), (data.as_ptr(), old));
         // SAFETY: the blocks lie in the window and the data have their length, as was checked.
-        let is_done = unsafe { update.apply(part, &head.blocks, operands, || self.peer.try_exclude(job)) };
+        let is_done = unsafe { update.apply(part, &head.blocks, operands, self.entry(job)) };
         match (is_done, head.action) {
             (false, _) => Done::Later,
             (true, Action::Fetch) => Done::Reply(reply),
@@ -162,9 +168,8 @@ impl Service {
         let (new, compare) = data.split_at(bytes);
         let at = (self.base.wrapping_add(offset), self.has_atomics);
         let operands = (new.as_ptr(), compare.as_ptr());
-        let exclude = || self.peer.try_exclude(job);
         // SAFETY: the element lies in the window, as was checked.
-        let is_done = unsafe { update.swap_at(at, operands, reply.as_mut_ptr(), exclude) };
+        let is_done = unsafe { update.swap_at(at, operands, reply.as_mut_ptr(), self.entry(job)) };
         if is_done { Done::Reply(reply) } else { Done::Later }
     }
 
