@@ -8,6 +8,7 @@ use pelago::message::{self, Any, Received};
 use pelago::prelude::*;
 #[cfg(feature = "full")]
 use pelago::sim::SimParams;
+use pelago::sync::{AtomicBool, Ordering};
 use pelago::{Result, Spmd};
 
 everywhere! {
@@ -405,6 +406,36 @@ fn thousands_of_short_messages_are_kept() {
     };
     Spmd::new(2).run(exchange).unwrap();
     common::over_seeds_with(&Spmd::new(2), 2, exchange);
+}
+
+/// On a node, what a PE takes before a receive asks for it is copied twice.
+#[test]
+fn a_wait_takes_no_more_messages_than_the_posted_receives_need() {
+    let are_sent = AtomicBool::new(false);
+    let body = |world: &World| {
+        let team = world.team();
+        if world.my_pe() == 0 {
+            for number in 0..8 {
+                team.send(1, number, &[number; 100]).unwrap();
+            }
+            are_sent.store(true, Ordering::Release);
+            return world.barrier();
+        }
+        // A wait of the library would make progress.
+        while !are_sent.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        let mut room = [0_u32; 100];
+        team.receive(0, 2, &mut room).unwrap();
+        assert_eq!(room, [2; 100]);
+        assert_eq!(message::unexpected(world), 2, "messages 0 and 1 stand before it");
+        for number in [0, 1, 3, 4, 5, 6, 7] {
+            team.receive(0, number, &mut room).unwrap();
+            assert_eq!(room, [number; 100]);
+        }
+        world.barrier();
+    };
+    Spmd::new(2).run(body).unwrap();
 }
 
 /// With little memory for unexpected messages, and no eager messages at all.

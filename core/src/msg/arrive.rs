@@ -16,11 +16,14 @@ const BATCH: usize = 64;
 
 impl State {
     /// Takes the messages that have arrived from mapped PEs, and sends what waits to be sent to them.
-    /// `is_wanted` if a probe wants more than this PE would keep, as a posted receive does. The result is a
-    /// description of a message that no PE can have sent, if there is one.
+    /// `is_wanted` if a probe wants more than this PE would keep, as a posted receive does. Once all posted
+    /// receives have their messages, the others stay in the FIFOs, where the next receives find them: what is
+    /// taken now would be copied twice. The result is a description of a message that no PE can have sent, if
+    /// there is one.
     pub(super) fn poll(&mut self, world: &Teams, is_wanted: bool) -> Result<(), String> {
         self.note_contacts();
         let State { inputs, senders, exchange, .. } = self;
+        let has_posted = exchange.matching.has_posted();
         for &from in senders.iter() {
             let Some([unsolicited, solicited]) = inputs.get_mut(from) else { continue };
             // Waits look often, and find most FIFOs empty.
@@ -28,7 +31,9 @@ impl State {
                 while take_next(solicited, exchange, world, from)? {}
             }
             for _ in 0..BATCH {
-                let is_taken = unsolicited.has_message()
+                let are_served = has_posted && !exchange.matching.has_posted() && !is_wanted;
+                let is_taken = !are_served
+                    && unsolicited.has_message()
                     && exchange.takes(from, is_wanted)
                     && take_next(unsolicited, exchange, world, from)?;
                 if !is_taken {

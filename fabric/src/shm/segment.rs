@@ -131,7 +131,7 @@ impl Layout {
 
     /// Bytes of the data area of a FIFO: less where there are many PEs.
     pub fn fifo_data_bytes(&self) -> usize {
-        (FIFO_DATA_BYTES / FIFOS / self.n_pes.max(1)).next_power_of_two().clamp(8 << 10, 64 << 10)
+        (FIFO_DATA_BYTES / FIFOS / self.n_pes.max(1)).next_power_of_two().clamp(8 << 10, 256 << 10)
     }
 
     fn fifos_offset(&self) -> usize {
