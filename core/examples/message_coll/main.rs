@@ -226,7 +226,7 @@ fn exchange(core: &Core, group: &Arc<MessageGroup>) {
     }
     exchange.receives.reverse();
     // SAFETY: the lists live until the exchange is over.
-    assert_eq!(unsafe { core.message_coll.run_exchange(core, group, "test", exchange) }, Ok(()));
+    assert_eq!(unsafe { core.message_coll.run_exchange(core, group, "test", &exchange) }, Ok(()));
     for ((rank, slot), found) in others().zip(incoming) {
         assert!(found == data(rank, me, slot), "the message of rank {rank} in slot {slot}");
     }
@@ -289,7 +289,7 @@ fn sizes_that_disagree(core: &Core, group: &Arc<MessageGroup>) {
             exchange.sends.push(Send { to: 0, slot: 0, from: data.as_ptr(), bytes: found });
         }
         // SAFETY: the lists live until the exchange is over.
-        let outcome = unsafe { core.message_coll.run_exchange(core, group, "test", exchange) };
+        let outcome = unsafe { core.message_coll.run_exchange(core, group, "test", &exchange) };
         let pe = group.members.pe(1 % n);
         let right = if me == 0 && n > 1 { Err(SizeMismatch { pe, expected, found }) } else { Ok(()) };
         assert_eq!(outcome, right, "of {expected} bytes {found} were sent");

@@ -132,10 +132,10 @@ impl MessageGroup {
         let exchange = Exchange {
             receives: others().map(|from| Receive { from, slot, into: place(from), bytes }).collect(),
             sends: others().map(|to| Send { to, slot, from, bytes }).collect(),
-            copies: vec![(from, place(self.me), bytes)],
+            copies: [(from, place(self.me), bytes)].into_iter().collect(),
         };
         // SAFETY: both live until the exchange is over.
-        let outcome = unsafe { all.run_exchange(world, self, "the first call", exchange) };
+        let outcome = unsafe { all.run_exchange(world, self, "the first call", &exchange) };
         if outcome.is_err() {
             world.fail(&format!(
                 "PE {}: the members of a communicator have called different collective operations, or one \

@@ -12,6 +12,11 @@ use crate::msg::request::{RequestId, Status};
 /// Bits of a tag that have the slot; the others have the number of the operation.
 pub(super) const SLOT_BITS: u32 = 20;
 
+/// The tag of a message of operation `number` in a slot.
+pub(super) fn tag_of(number: u32, slot: u32) -> Tag {
+    number << SLOT_BITS | slot
+}
+
 /// The state of a receive.
 #[derive(Clone, Copy)]
 enum Arrival {
@@ -37,7 +42,7 @@ impl Transfers {
         arrivals.clear();
         arrivals.resize(receives, Arrival::Open);
         sends.clear();
-        Transfers { context, tag: number << SLOT_BITS, arrivals, sends, outcome: Ok(()) }
+        Transfers { context, tag: tag_of(number, 0), arrivals, sends, outcome: Ok(()) }
     }
 
     /// The lists, for the next operation.

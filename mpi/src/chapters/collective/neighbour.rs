@@ -76,7 +76,6 @@ impl Neighbours {
     unsafe fn exchange(
         &self,
         mpi: &Mpi,
-        comm: &Comm,
         from: impl Fn(usize) -> Result<Elements>,
         into: impl Fn(usize) -> Result<Elements>,
         name: &'static str,
@@ -91,7 +90,7 @@ impl Neighbours {
                 messages.send(rank, slot, from(number)?)?;
             }
         }
-        Ok(messages.finish(comm, name))
+        Ok(messages.finish(name))
     }
 }
 
@@ -110,7 +109,7 @@ unsafe fn prepare_allgather(
     let block = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
     let (from, into) = (|_| Ok(mine), |number| block.block(mpi, number));
     // SAFETY: the caller promises what this function requires.
-    unsafe { neighbours.exchange(mpi, comm, from, into, "neighbor_allgather") }
+    unsafe { neighbours.exchange(mpi, from, into, "neighbor_allgather") }
 }
 
 unsafe fn prepare_allgatherv(
@@ -131,7 +130,7 @@ unsafe fn prepare_allgatherv(
     // SAFETY: the caller promises what this function requires, for the arrays as well.
     unsafe {
         let (from, into) = (|_| Ok(mine), |number| all.get(mpi, number));
-        neighbours.exchange(mpi, comm, from, into, "neighbor_allgatherv")
+        neighbours.exchange(mpi, from, into, "neighbor_allgatherv")
     }
 }
 
@@ -150,7 +149,7 @@ unsafe fn prepare_alltoall(
     let place = Elements { buffer: recvbuf, count: recvcount, datatype: recvtype };
     let (from, into) = (|number| block.block(mpi, number), |number| place.block(mpi, number));
     // SAFETY: the caller promises what this function requires.
-    unsafe { neighbours.exchange(mpi, comm, from, into, "neighbor_alltoall") }
+    unsafe { neighbours.exchange(mpi, from, into, "neighbor_alltoall") }
 }
 
 fn blocks(buffer: *const c_void, counts: Integers, places: Places, types: Types) -> Blocks {
@@ -170,7 +169,7 @@ unsafe fn all_to_all(
     // SAFETY: the caller promises what this function requires, for the arrays as well.
     unsafe {
         let (from, into) = (|number| from.get(mpi, number), |number| into.get(mpi, number));
-        neighbours.exchange(mpi, comm, from, into, name)
+        neighbours.exchange(mpi, from, into, name)
     }
 }
 

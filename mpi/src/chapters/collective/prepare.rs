@@ -37,6 +37,8 @@ pub enum Work {
     Nothing,
     /// One call of the local group.
     Call(MessageCall, Memory),
+    /// Messages of the local group, under this name.
+    Exchange(&'static str, Box<Exchange>),
     /// Calls and exchanges, one after the other.
     Stages(Vec<Stage>),
 }
@@ -51,6 +53,11 @@ impl Prepared {
         }
     }
 
+    /// Makes an exchange of the local group the whole work.
+    pub fn set_exchange(&mut self, name: &'static str, exchange: Exchange) {
+        self.work = Work::Exchange(name, Box::new(exchange));
+    }
+
     /// Adds an exchange as a stage.
     pub fn push_exchange(&mut self, group: &Arc<MessageGroup>, name: &'static str, exchange: Exchange) {
         self.push(group, Task::Exchange(name, Arc::new(exchange)));
@@ -58,14 +65,22 @@ impl Prepared {
 
     /// Gives the operation numbers of its own, so that it can be started in any order with others.
     fn keep_numbers(&mut self, comm: &Comm) {
-        if let Work::Call(call, memory) = &self.work {
-            let (call, memory) = (call.clone(), memory.clone());
-            self.push(&comm.members, Task::Call(call, memory));
-        }
+        self.make_stages(comm);
         if let Work::Stages(stages) = &mut self.work {
             for stage in stages {
                 stage.number = Some(stage.group.keep_number());
             }
+        }
+    }
+
+    /// Makes stages of other work.
+    fn make_stages(&mut self, comm: &Comm) {
+        match std::mem::take(&mut self.work) {
+            Work::Call(call, memory) => self.push(&comm.members, Task::Call(call, memory)),
+            Work::Exchange(name, exchange) => {
+                self.push(&comm.members, Task::Exchange(name, Arc::from(exchange)));
+            }
+            work => self.work = work,
         }
     }
 
@@ -93,6 +108,9 @@ impl Prepared {
             match &self.work {
                 Work::Nothing => Some(Ok(())),
                 Work::Call(call, memory) => all.run_call(&mpi.core, &comm.members, call, memory),
+                Work::Exchange(name, exchange) => {
+                    Some(all.run_exchange(&mpi.core, &comm.members, name, exchange))
+                }
                 Work::Stages(stages) => all.run_stages(&mpi.core, stages),
             }
         };
@@ -110,6 +128,7 @@ impl Prepared {
             match &self.work {
                 Work::Nothing => return Ok(None),
                 Work::Call(call, memory) => all.start_call(&mpi.core, &comm.members, call, memory.clone()),
+                Work::Exchange(..) => unreachable!("an operation that starts has its exchange in a stage"),
                 Work::Stages(stages) => all.start_stages(&mpi.core, stages),
             }
         };
@@ -141,8 +160,12 @@ pub fn begin(prepared: &Arc<Prepared>, mpi: &Mpi, comm: &Comm) -> Result<Active>
 ///
 /// # Safety
 /// The place is valid for one value.
-pub unsafe fn give(mpi: &Mpi, handle: MPI_Comm, prepared: Prepared, place: *mut MPI_Request) -> Result {
-    let active = begin(&Arc::new(prepared), mpi, mpi.comm(handle)?)?;
+pub unsafe fn give(mpi: &Mpi, handle: MPI_Comm, mut prepared: Prepared, place: *mut MPI_Request) -> Result {
+    let comm = mpi.comm(handle)?;
+    if let Work::Exchange(..) = prepared.work {
+        prepared.make_stages(comm);
+    }
+    let active = begin(&Arc::new(prepared), mpi, comm)?;
     // SAFETY: the caller promises what this function requires.
     unsafe { place.write(request::started(active, On::Comm(handle))?) };
     Ok(())

@@ -14,6 +14,7 @@ use crate::chapters::library::Mpi;
 use crate::convert::Integers;
 use pelago_core::coll::shape::Operation;
 use pelago_core::message_coll::{Exchange, Memory, MessageCall, Receive, Send};
+use smallvec::SmallVec;
 
 forms! {
     prepare_gatherv: gatherv igatherv gatherv_init
@@ -84,9 +85,9 @@ impl<'a> Messages<'a> {
     }
 
     /// The operation, which these messages of the local group are.
-    pub fn finish(self, comm: &Comm, name: &'static str) -> Prepared {
+    pub fn finish(self, name: &'static str) -> Prepared {
         let Messages { mut prepared, exchange, .. } = self;
-        prepared.push_exchange(&comm.members, name, exchange);
+        prepared.set_exchange(name, exchange);
         prepared
     }
 }
@@ -131,7 +132,7 @@ unsafe fn prepare_gatherv(
             messages.send(root, 0, mine)?;
         }
     }
-    Ok(messages.finish(comm, "gatherv"))
+    Ok(messages.finish("gatherv"))
 }
 
 unsafe fn prepare_scatterv(
@@ -169,7 +170,7 @@ unsafe fn prepare_scatterv(
             messages.receive(root, 0, mine)?;
         }
     }
-    Ok(messages.finish(comm, "scatterv"))
+    Ok(messages.finish("scatterv"))
 }
 
 unsafe fn prepare_allgatherv(
@@ -194,8 +195,8 @@ unsafe fn prepare_allgatherv(
     let mut prepared = Prepared::default();
     // SAFETY: the caller promises what this function requires, for the arrays as well.
     unsafe {
-        let places = (0..n).map(|rank| all.get(mpi, rank)).collect::<Result<Vec<Elements>>>()?;
-        let lengths = places.iter().map(|place| place.bytes(mpi)).collect::<Result<Vec<usize>>>()?;
+        let places = (0..n).map(|rank| all.get(mpi, rank)).collect::<Result<Few<Elements>>>()?;
+        let lengths = places.iter().map(|place| place.bytes(mpi)).collect::<Result<Few<usize>>>()?;
         let own = places[comm.my_rank()];
         let (source, bytes) = prepared.outgoing(mpi, if mine.is_in_place() { own } else { mine })?;
         check_same(bytes, lengths[comm.my_rank()])?;
@@ -215,12 +216,22 @@ unsafe fn prepare_allgatherv(
             }
         };
         let memory = Memory { source, target, combiner: None };
-        let call =
-            MessageCall { counts: Some(lengths.into()), ..MessageCall::of_bytes(Operation::AllGather, 0, 0) };
+        // All members have the same lengths, and so the same call.
+        let are_equal = lengths.iter().all(|&length| length == bytes);
+        let call = match are_equal {
+            true => MessageCall::of_bytes(Operation::AllGather, 0, bytes),
+            false => {
+                let counts = Some(lengths.as_slice().into());
+                MessageCall { counts, ..MessageCall::of_bytes(Operation::AllGather, 0, 0) }
+            }
+        };
         prepared.work = Work::Call(call, memory);
     }
     Ok(prepared)
 }
+
+/// Lists that have an entry for each rank.
+type Few<T> = SmallVec<[T; 8]>;
 
 /// The address of the first block, if all lie one behind the other without gaps.
 fn contiguous(mpi: &Mpi, places: &[Elements], lengths: &[usize]) -> Result<Option<*mut u8>> {
@@ -332,5 +343,5 @@ unsafe fn all_to_all(
             messages.copy(from.get(mpi, me)?, into.get(mpi, me)?)?;
         }
     }
-    Ok(messages.finish(comm, name))
+    Ok(messages.finish(name))
 }

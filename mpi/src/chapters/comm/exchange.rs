@@ -46,7 +46,7 @@ pub fn exchange_known(
     }
     let all = &mpi.core.message_coll;
     // SAFETY: the blocks have the bytes of the exchange, and it is over at return.
-    let outcome = unsafe { all.run_exchange(&mpi.core, &comm.members, "exchange of blocks", exchange) };
+    let outcome = unsafe { all.run_exchange(&mpi.core, &comm.members, "exchange of blocks", &exchange) };
     checked(Some(outcome))
 }
 
