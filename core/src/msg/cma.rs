@@ -1,13 +1,16 @@
 //! Cross-memory attach (CMA): long messages of another process of this node are *read* from its memory by
 //! one system call and one copy. Without it they come in *pieces* through the FIFO, which both PEs copy at
 //! the same time. Machines differ in which of the two is faster, by a factor of three either way, so that by
-//! default the first long messages of each size class try both.
+//! default the first long messages of each size class try both. Before that, the first reads are timed without
+//! the sender's help (`cooperative.rs`), which pays where a read takes long.
 //!
 //! Invariant: only messages that come when no other one is arriving from their sender are timed in pieces.
 
 use super::request::RequestId;
 use std::time::Instant;
 
+/// The length from which on the sender may help.
+const HELPED_BYTES_MIN: usize = 24 << 10;
 /// Messages of a size class that try each of the two; the best of them counts, because the first ones find
 /// pages that were never touched.
 const TRIALS: u32 = 5;
@@ -17,6 +20,9 @@ const CLASSES: [usize; 2] = [512 << 10, 2 << 20];
 /// Longer messages do not try pieces: a program that exchanges few, but very long messages would spend its
 /// time on trials.
 const TRIAL_BYTES_MAX: usize = 4 << 20;
+/// A sender helps if the read would take more nanoseconds. Help costs a message, and more system calls; and what
+/// the sender has written lies in the wrong core's cache.
+const HELPED_NS_MIN: f64 = 6000.0;
 /// Pieces must take less than this part of the time of a read: during a read the sender need not call
 /// anything.
 const PIECES_AT_MOST: f64 = 0.85;
@@ -27,6 +33,8 @@ pub(super) struct Cma {
     /// Whether the settings demand it, or forbid it.
     forced: Option<bool>,
     classes: [Class; 3],
+    /// Reads of [`HELPED_BYTES_MIN`] and more without the sender's help.
+    alone: Trials,
     /// A message that comes in pieces and is timed: its receive, its length, and when it was asked for.
     timed: Option<(RequestId, usize, Instant)>,
 }
@@ -72,7 +80,7 @@ impl Class {
 impl Cma {
     pub(super) fn new(forced: Option<bool>) -> Cma {
         let class = Class { reads: Trials::NONE, pieces: Trials::NONE };
-        Cma { forced, classes: [class; 3], timed: None }
+        Cma { forced, classes: [class; 3], alone: Trials::NONE, timed: None }
     }
 
     fn class(&mut self, bytes: usize) -> &mut Class {
@@ -85,16 +93,31 @@ impl Cma {
         forced.unwrap_or_else(|| self.class(bytes).reads(is_alone && bytes <= TRIAL_BYTES_MAX))
     }
 
+    /// Whether the sender is to help reading a message.
+    pub(super) fn wants_help(&self, bytes: usize) -> bool {
+        bytes >= HELPED_BYTES_MIN && self.alone.are_over() && self.alone.best * bytes as f64 > HELPED_NS_MIN
+    }
+
+    /// The trials that a read of this length counts for, unless they are over.
+    fn trials(&mut self, bytes: usize) -> Option<&mut Trials> {
+        let is_alone = bytes >= HELPED_BYTES_MIN && !self.alone.are_over();
+        match (is_alone, self.forced) {
+            (true, _) => Some(&mut self.alone),
+            (false, None) => Some(&mut self.class(bytes).reads),
+            (false, Some(_)) => None,
+        }
+        .filter(|trials| !trials.are_over())
+    }
+
     /// A message is about to be read: the time, if the read is a trial.
     pub(super) fn start_read(&mut self, bytes: usize) -> Option<Instant> {
-        let is_trial = self.forced.is_none() && !self.class(bytes).reads.are_over();
-        is_trial.then(Instant::now)
+        self.trials(bytes).map(|_| Instant::now())
     }
 
     /// A message was read.
     pub(super) fn note_read(&mut self, bytes: usize, start: Option<Instant>) {
-        if let Some(start) = start {
-            self.class(bytes).reads.add(bytes, start);
+        if let Some((start, trials)) = start.zip(self.trials(bytes)) {
+            trials.add(bytes, start);
         }
     }
 
@@ -156,13 +179,31 @@ mod tests {
     }
 
     #[test]
+    fn a_sender_helps_where_a_read_takes_long() {
+        for forced in [None, Some(true)] {
+            let mut cma = Cma::new(forced);
+            for _ in 0..TRIALS {
+                assert!(!cma.wants_help(1 << 30), "the first reads are timed without help");
+                let start = cma.start_read(1 << 20);
+                cma.note_read(1 << 20, start);
+            }
+            cma.alone.best = 0.1;
+            let wants_help = [(HELPED_BYTES_MIN, false), (59_000, false), (61_000, true), (1 << 30, true)];
+            assert!(wants_help.iter().all(|&(bytes, wants)| cma.wants_help(bytes) == wants));
+            cma.alone.best = 1.0;
+            assert!(cma.wants_help(HELPED_BYTES_MIN) && !cma.wants_help(HELPED_BYTES_MIN - 1));
+        }
+    }
+
+    #[test]
     fn both_ways_are_tried_and_settings_go_before() {
         let mut cma = Cma::new(None);
-        for _ in 0..TRIALS {
+        for _ in 0..2 * TRIALS {
             assert!(cma.reads(65536, true));
             let start = cma.start_read(65536);
             cma.note_read(65536, start);
         }
+        assert!(cma.alone.are_over() && cma.start_read(65536).is_none());
         assert!(cma.reads(65536, false), "beside others a message in pieces would be timed wrongly");
         for n in 0..TRIALS {
             assert!(!cma.reads(65536, true), "{n}");

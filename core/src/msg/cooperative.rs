@@ -14,8 +14,6 @@ use pelago_fabric::shm::cooperative::{Helped, SharedCopy, UNITS_MAX};
 use pelago_fabric::sync::spin_or_yield;
 use std::ops::Range;
 
-/// The length from which on both ends copy a message.
-const SHARED_BYTES_MIN: usize = 24 << 10;
 /// Bytes of a unit, unless a message has too many of them.
 const UNIT_BYTES: usize = 4096;
 /// The least length of a part, of short and of long messages: each part is a system call.
@@ -100,7 +98,7 @@ impl Exchange {
         send: u64,
         (target, bytes): (*mut u8, usize),
     ) -> Option<(&'static SharedCopy, u32)> {
-        let copy = self.own_copy.filter(|_| bytes >= SHARED_BYTES_MIN)?;
+        let copy = self.own_copy.filter(|_| self.cma.wants_help(bytes))?;
         // In an exchange the other PE reads as well, and has no time.
         let own = self.announced.and_then(|id| self.requests.find(id));
         if own.is_some_and(|own| own.phase == Phase::Sent) {
@@ -158,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_longest_message_has_units() {
-        for bytes in [1, UNIT_BYTES, SHARED_BYTES_MIN, 1 << 30, isize::MAX as usize] {
+        for bytes in [1, UNIT_BYTES, 24 << 10, 1 << 30, isize::MAX as usize] {
             let units = Units::of(bytes);
             assert!(units.count() <= UNITS_MAX && units.least() >= 1, "{bytes}");
             assert_eq!(units.range(0..units.count()), Some((0, bytes)));
