@@ -1,8 +1,8 @@
 //! Cross-memory attach (CMA): long messages of another process of this node are *read* from its memory by
 //! one system call and one copy. Without it they come in *pieces* through the FIFO, which both PEs copy at
 //! the same time. Machines differ in which of the two is faster, by a factor of three either way, so that by
-//! default the first long messages of each size class try both. Before that, the first reads are timed without
-//! the sender's help (`cooperative.rs`), which pays where a read takes long.
+//! default the first long messages of each size class try both. Before that, the first reads are timed
+//! without the sender's help (`cooperative.rs`), which pays where a read takes long.
 //!
 //! Invariant: only messages that come when no other one is arriving from their sender are timed in pieces.
 
@@ -20,8 +20,8 @@ const CLASSES: [usize; 2] = [512 << 10, 2 << 20];
 /// Longer messages do not try pieces: a program that exchanges few, but very long messages would spend its
 /// time on trials.
 const TRIAL_BYTES_MAX: usize = 4 << 20;
-/// A sender helps if the read would take more nanoseconds. Help costs a message, and more system calls; and what
-/// the sender has written lies in the wrong core's cache.
+/// A sender helps if the read would take more nanoseconds. Help costs a message, and more system calls; and
+/// what the sender has written lies in the wrong core's cache.
 const HELPED_NS_MIN: f64 = 6000.0;
 /// Pieces must take less than this part of the time of a read: during a read the sender need not call
 /// anything.
