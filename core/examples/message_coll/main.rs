@@ -54,7 +54,8 @@ fn main() {
 fn start(core: &Core, group: &Arc<MessageGroup>, call: MessageCall, memory: Memory) -> Arc<Pending> {
     let stage = Stage { group: Arc::clone(group), task: Task::Call(call, memory), number: None };
     // SAFETY: the callers keep the memory of the call until it is over.
-    unsafe { core.message_coll.start_stages(core, &[stage]) }.expect("an algorithm for every call")
+    let started = unsafe { core.message_coll.start_stages(core, &[stage]) };
+    started.expect("an algorithm for every call").pending()
 }
 
 /// Does one call.

@@ -23,4 +23,4 @@ pub use exchange::{Exchange, Receive, Send};
 pub use group::{MessageGroup, OperationNumber};
 pub use operation::{Memory, Outcome, SizeMismatch};
 pub use plan::MessageCall;
-pub use running::{MessageCollectives, Pending, Stage, Task};
+pub use running::{MessageCollectives, Pending, Stage, Started, Task};

@@ -67,9 +67,9 @@ impl Speaker for ByMessages<'_> {
         let combiner = Combiner::of::<u64>(ReduceOp::Max);
         let memory = Memory { source: words.at(0).cast_const(), target: words.at(bytes), combiner };
         // SAFETY: both have as many bytes as the call needs, and stay until the operation is over.
-        let pending = unsafe { self.all.start_call(self.world, self.group, &call, memory) };
-        let pending = pending.expect("integers are combined in any order, by some algorithm");
-        Asked { pending, words }
+        let started = unsafe { self.all.start_call(self.world, self.group, &call, memory) };
+        let started = started.expect("integers are combined in any order, by some algorithm");
+        Asked { pending: started.pending(), words }
     }
 
     fn take(&self, asked: Asked) -> Words {

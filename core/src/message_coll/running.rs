@@ -77,7 +77,7 @@ impl Stage {
     }
 }
 
-/// An operation that was started.
+/// An operation that was started and is not over.
 pub struct Pending {
     name: &'static str,
     state: Mutex<State>,
@@ -87,6 +87,34 @@ pub struct Pending {
 enum State {
     Running(Operation),
     Over(Outcome),
+}
+
+/// An operation that was started.
+pub enum Started {
+    /// It is over already.
+    Over(Outcome),
+    Pending(Arc<Pending>),
+}
+
+impl Started {
+    /// Waits until the operation is over.
+    #[track_caller]
+    pub fn wait(self, world: &TwoSided) -> Outcome {
+        match self {
+            Started::Over(outcome) => outcome,
+            Started::Pending(pending) => pending.wait(world),
+        }
+    }
+
+    /// The operation, for callers that ask for its outcome later.
+    pub fn pending(self) -> Arc<Pending> {
+        match self {
+            Started::Over(outcome) => {
+                Arc::new(Pending { name: "operation", state: Mutex::new(State::Over(outcome)) })
+            }
+            Started::Pending(pending) => pending,
+        }
+    }
 }
 
 impl Pending {
@@ -173,18 +201,20 @@ impl MessageCollectives {
         }
     }
 
-    fn start(&self, world: &TwoSided, operation: Operation) -> Arc<Pending> {
-        let pending = Arc::new(Pending::new(operation));
-        if pending.advance(world).is_none() {
-            let mut running = locked(&self.running);
-            if running.len() == running.capacity() {
-                // Waits that have ended by themselves have left theirs.
-                running.retain(|pending| !pending.is_over());
-            }
-            running.push(Arc::clone(&pending));
-            self.active.store(running.len() as u32, Ordering::Relaxed);
+    #[track_caller]
+    fn start(&self, world: &TwoSided, mut operation: Operation) -> Started {
+        if let Some(outcome) = operation.advance(world) {
+            return Started::Over(outcome);
         }
-        pending
+        let pending = Arc::new(Pending::new(operation));
+        let mut running = locked(&self.running);
+        if running.len() == running.capacity() {
+            // Waits that have ended by themselves have left theirs.
+            running.retain(|pending| !pending.is_over());
+        }
+        running.push(Arc::clone(&pending));
+        self.active.store(running.len() as u32, Ordering::Relaxed);
+        Started::Pending(pending)
     }
 
     /// Starts stages that follow each other. `None` if no algorithm can do one of them: the settings demand
@@ -197,7 +227,7 @@ impl MessageCollectives {
     /// # Panics
     /// If there is no stage.
     #[track_caller]
-    pub unsafe fn start_stages(&self, world: &TwoSided, stages: &[Stage]) -> Option<Arc<Pending>> {
+    pub unsafe fn start_stages(&self, world: &TwoSided, stages: &[Stage]) -> Option<Started> {
         // SAFETY: the caller promises what this function requires.
         let whole = unsafe { self.chain(world, stages)? };
         Some(self.start(world, whole))
@@ -243,7 +273,7 @@ impl MessageCollectives {
         group: &MessageGroup,
         call: &MessageCall,
         memory: Memory,
-    ) -> Option<Arc<Pending>> {
+    ) -> Option<Started> {
         callback::forbid(world, call.operation.name());
         let plan = plan(world, group, call, memory.combiner.as_ref())?;
         let _span = call.record(world, plan.algorithm);

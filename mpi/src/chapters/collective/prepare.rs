@@ -9,8 +9,9 @@ use crate::chapters::error::{Error, On, Result, ensure, no_algorithm};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::request::{self, Active, Collective};
 use pelago_core::message_coll::{
-    Exchange, Memory, MessageCall, MessageGroup, Outcome, Pending, SizeMismatch, Stage, Task,
+    Exchange, Memory, MessageCall, MessageGroup, Outcome, SizeMismatch, Stage, Started, Task,
 };
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 /// An operation that can be started.
@@ -119,20 +120,20 @@ impl Prepared {
         Ok(())
     }
 
-    /// Starts the operation; `None` if it is over already.
-    fn start(&self, mpi: &Mpi, comm: &Comm) -> Result<Option<Arc<Pending>>> {
+    /// Starts the operation.
+    fn start(&self, mpi: &Mpi, comm: &Comm) -> Result<Started> {
         self.pack();
         let all = &mpi.core.message_coll;
         // SAFETY: the memory has the bytes of the calls, and the program keeps it until the end.
-        let pending = unsafe {
+        let started = unsafe {
             match &self.work {
-                Work::Nothing => return Ok(None),
+                Work::Nothing => return Ok(Started::Over(Ok(()))),
                 Work::Call(call, memory) => all.start_call(&mpi.core, &comm.members, call, memory.clone()),
                 Work::Exchange(..) => unreachable!("an operation that starts has its exchange in a stage"),
                 Work::Stages(stages) => all.start_stages(&mpi.core, stages),
             }
         };
-        pending.map(Some).ok_or_else(no_algorithm)
+        started.ok_or_else(no_algorithm)
     }
 }
 
@@ -142,18 +143,23 @@ pub fn ended(comm: &Comm, outcome: Option<Outcome>) -> Result {
     outcome.ok_or_else(no_algorithm)?.map_err(|mismatch| mismatched(comm, mismatch))
 }
 
-/// Starts an operation for a request.
-pub fn begin(prepared: &Arc<Prepared>, mpi: &Mpi, comm: &Comm) -> Result<Active> {
-    let Some(pending) = prepared.start(mpi, comm)? else {
-        prepared.unpack();
-        return Ok(Active::Done(request::Outcome::EMPTY));
-    };
-    let prepared = Arc::clone(prepared);
-    let finish = move || {
-        prepared.unpack();
-        Ok(())
-    };
-    Ok(Active::Collective(Box::new(Collective { pending, finish: Some(Box::new(finish)) })))
+/// The operation of a request that was started. Its data live until the end, if they are unpacked then.
+fn active(started: Started, prepared: impl Borrow<Prepared> + 'static) -> Active {
+    match started {
+        Started::Over(outcome) => {
+            prepared.borrow().unpack();
+            Active::Done(request::Outcome::of_collective(outcome.is_ok()))
+        }
+        Started::Pending(pending) => {
+            let has_end = !prepared.borrow().kept.is_empty() || !prepared.borrow().unpacks.is_empty();
+            let end = move || {
+                prepared.borrow().unpack();
+                Ok(())
+            };
+            let finish = has_end.then(|| Box::new(end) as Box<dyn FnOnce() -> Result>);
+            Active::Collective(Box::new(Collective { pending, finish }))
+        }
+    }
 }
 
 /// Starts an operation, and gives its request to the program.
@@ -165,7 +171,8 @@ pub unsafe fn give(mpi: &Mpi, handle: MPI_Comm, mut prepared: Prepared, place: *
     if let Work::Exchange(..) = prepared.work {
         prepared.make_stages(comm);
     }
-    let active = begin(&Arc::new(prepared), mpi, comm)?;
+    let started = prepared.start(mpi, comm)?;
+    let active = active(started, prepared);
     // SAFETY: the caller promises what this function requires.
     unsafe { place.write(request::started(active, On::Comm(handle))?) };
     Ok(())
@@ -184,7 +191,10 @@ pub unsafe fn give_persistent(
     let comm = mpi.share_comm(handle)?;
     prepared.keep_numbers(&comm);
     let prepared = Arc::new(prepared);
-    let start = move |mpi: &Mpi| begin(&prepared, mpi, &comm);
+    let start = move |mpi: &Mpi| {
+        let started = prepared.start(mpi, &comm)?;
+        Ok(active(started, Arc::clone(&prepared)))
+    };
     // SAFETY: the caller promises what this function requires.
     unsafe { place.write(request::persistent(On::Comm(handle), start)?) };
     Ok(())

@@ -8,7 +8,7 @@ use crate::abi::*;
 use crate::chapters::error::{Error, Result, no_algorithm};
 use crate::chapters::library::Mpi;
 use pelago_core::coll::shape::Operation;
-use pelago_core::message_coll::{Memory, MessageCall, Outcome, Pending, Stage, Task};
+use pelago_core::message_coll::{Memory, MessageCall, Outcome, Pending, Stage, Started, Task};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -90,8 +90,8 @@ impl Agreement {
         let call = MessageCall::of_bytes(Operation::AllGather, 0, size_of::<Told>());
         let stage = Stage { group: Arc::clone(group), task: Task::Call(call, memory), number: None };
         // SAFETY: the memory has the bytes of the call, and the caller keeps it.
-        let pending = unsafe { mpi.core.message_coll.start_stages(&mpi.core, &[stage]) };
-        pending.ok_or_else(no_algorithm)
+        let started = unsafe { mpi.core.message_coll.start_stages(&mpi.core, &[stage]) };
+        started.map(Started::pending).ok_or_else(no_algorithm)
     }
 
     /// The words of all, after the end.

@@ -139,6 +139,12 @@ impl Outcome {
         self.error == MPI_SUCCESS && self.status == EMPTY_STATUS
     }
 
+    /// Of a collective operation: an error if members have given different sizes.
+    pub fn of_collective(is_right: bool) -> Outcome {
+        let error = if is_right { MPI_SUCCESS } else { MPI_ERR_TRUNCATE };
+        Outcome { status: EMPTY_STATUS, error }
+    }
+
     /// That of a receive.
     pub fn of_receive(comm: &Comm, status: Status, room: usize) -> Outcome {
         if status.is_cancelled {
@@ -236,12 +242,10 @@ impl Message {
 impl Collective {
     fn finish(&mut self, is_right: bool) -> Outcome {
         let finished = self.finish.take().map_or(Ok(()), |finish| finish());
-        let error = match finished {
-            _ if !is_right => MPI_ERR_TRUNCATE,
-            Ok(()) => MPI_SUCCESS,
-            Err(error) => error.code(),
-        };
-        Outcome { status: EMPTY_STATUS, error }
+        match finished {
+            Err(error) if is_right => Outcome { status: EMPTY_STATUS, error: error.code() },
+            _ => Outcome::of_collective(is_right),
+        }
     }
 }
 
