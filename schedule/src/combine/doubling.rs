@@ -12,6 +12,11 @@
 use super::transfer::{Inbox, Incoming, Wire, give};
 use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 
+/// Up to this many bytes an operand that lies in the target is copied, so that no rank waits until it has been
+/// read. Only mailboxes without a limit have room for more: then it is a message, for which a copy is another
+/// pass over memory.
+const COPIED_BYTES: usize = 4 << 10;
+
 /// The ranks that take part in an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Group<'a> {
@@ -197,7 +202,7 @@ impl Rounds<'_> {
         let (bytes, target) = (self.bytes, Place::target(self.offset));
         let fits = bytes <= b.mailbox_bytes();
         let mut sum = own;
-        if fits && own == target {
+        if fits && own == target && bytes <= COPIED_BYTES {
             sum = b.scratch(bytes);
             b.copy(own, sum, bytes);
         }
@@ -218,7 +223,8 @@ impl Rounds<'_> {
             // has been read.
             let is_last = round + 1 == self.pairing.rounds;
             let into = if fits && !is_last { b.scratch(bytes) } else { target };
-            if into == sum {
+            // The target may have been sent in the first round.
+            if into == sum || is_last && own == target && !(fits && bytes <= COPIED_BYTES) {
                 b.complete();
             }
             let (left, right) = if partner < number { (got, sum) } else { (sum, got) };

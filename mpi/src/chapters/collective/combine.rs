@@ -39,7 +39,7 @@ forms! {
 
 /// From this length on, an all-reduction in place has the schedule for that, which saves a copy. All members
 /// must pass `MPI_IN_PLACE` then, as the standard says; below, members may differ.
-const LARGE_BYTES: usize = 64 << 10;
+const LARGE_BYTES: usize = 8 << 10;
 
 /// The arguments that all reductions have.
 pub(super) struct Operands {
