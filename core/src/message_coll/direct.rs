@@ -214,8 +214,8 @@ pub(super) fn is_staged(call: &MessageCall, group: &MessageGroup) -> bool {
         Operation::Gather => are_more && bytes <= PIECE_BYTES && !SENT_EAGERLY.contains(&bytes),
         Operation::Scatter => are_more && bytes < SENT_EAGERLY.start && bytes * n <= PIECE_BYTES,
         Operation::AllToAll => bytes <= COPIED_TWICE_BYTES && staged::share(n, 1) > 0,
-        // In place, the data change from call to call: two members that read each other's data and write their
-        // own move each line between the cores more often.
+        // In place, the data change from call to call: two members that read each other's data and write
+        // their own move each line between the cores more often.
         Operation::AllReduce => (pays || call.in_place) && staged::share(1, call.element_bytes) > 0,
         Operation::Reduce => are_more && staged::share(1, call.element_bytes) > 0,
         Operation::ReduceScatter => pays && staged::share(n, call.element_bytes) > 0,

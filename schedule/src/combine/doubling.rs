@@ -12,9 +12,9 @@
 use super::transfer::{Inbox, Incoming, Wire, give};
 use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 
-/// Up to this many bytes an operand that lies in the target is copied, so that no rank waits until it has been
-/// read. Only mailboxes without a limit have room for more: then it is a message, for which a copy is another
-/// pass over memory.
+/// Up to this many bytes an operand that lies in the target is copied, so that no rank waits until it has
+/// been read. Only mailboxes without a limit have room for more: then it is a message, for which a copy is
+/// another pass over memory.
 const COPIED_BYTES: usize = 4 << 10;
 
 /// The ranks that take part in an operation.
