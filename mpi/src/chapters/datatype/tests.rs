@@ -261,7 +261,8 @@ fn tree() -> impl Strategy<Value = Tree> {
 
 /// A datatype, its map, a number of elements, and two places in their data.
 fn cases() -> impl Strategy<Value = (Tree, usize, usize, usize)> {
-    (tree(), 0..5usize, any::<prop::sample::Index>(), any::<prop::sample::Index>()).prop_filter_map(
+    let count = prop_oneof![3 => 0..5usize, 1 => 5..100usize];
+    (tree(), count, any::<prop::sample::Index>(), any::<prop::sample::Index>()).prop_filter_map(
         "the type map is small",
         |(tree, count, one, two)| {
             let total = count * tree.make().1.bytes().len();
@@ -472,4 +473,36 @@ fn a_struct_without_gaps_is_one_run() {
     assert_eq!(padded.resized(0, 12).unwrap().run_count, usize::MAX);
     let reversed = Shape::structure([(4, 1, &int), (0, 1, &int)].into_iter()).unwrap();
     assert_eq!(reversed.run_count, 0, "the data are not in the order of memory");
+}
+
+/// Copies take one block each of a number of elements, and then the next block of each.
+#[test]
+fn many_small_elements_are_packed_and_unpacked() {
+    let (short, int) = (Named::of(MPI_SHORT).unwrap().shape(), Named::of(MPI_INT).unwrap().shape());
+    let pieces = Shape::structure([(0, 2, &short), (6, 1, &short), (10, 1, &short)].into_iter()).unwrap();
+    let equal = Shape::structure([(8, 1, &int), (0, 1, &int), (16, 1, &int)].into_iter()).unwrap();
+    let long = Shape::structure([(0, 300, &int), (2000, 1, &short), (4000, 7, &short)].into_iter()).unwrap();
+    for (shape, offsets) in [
+        (pieces.resized(0, 16).unwrap(), vec![0, 1, 2, 3, 6, 7, 10, 11]),
+        (equal.resized(0, 24).unwrap(), vec![8, 9, 10, 11, 0, 1, 2, 3, 16, 17, 18, 19]),
+        (long, (0..1200).chain([2000, 2001]).chain(4000..4014).collect()),
+    ] {
+        let (count, extent) = (3001, shape.extent as i64);
+        let datatype = datatype(shape);
+        let places: Vec<i64> =
+            (0..count).flat_map(|i| offsets.iter().map(move |at| i * extent + at)).collect();
+        let memory = Memory::around(&places);
+        let mut packed = vec![0; places.len()];
+        // SAFETY: the memory has the places, and there is room for their data.
+        unsafe { datatype.pack(memory.base(), count as usize, packed.as_mut_ptr()) };
+        let expected: Vec<u8> = places.iter().map(|&at| memory.at(at)).collect();
+        assert!(packed == expected);
+        let mut target = Memory::around(&places);
+        target.bytes.fill(0x55);
+        // SAFETY: the target has the same places as the memory.
+        unsafe { datatype.unpack(packed.as_ptr(), packed.len(), target.base_mut()) };
+        let mut expected = vec![0x55; target.bytes.len()];
+        places.iter().for_each(|&at| expected[at as usize] = memory.at(at));
+        assert!(target.bytes == expected, "nothing else is written");
+    }
 }

@@ -1,8 +1,9 @@
 //! Goes over the blocks of elements, and copies them.
 //!
-//! Invariant: blocks come in the order of the type map, each byte of the range once.
+//! Invariant: blocks come in the order of the type map, each byte of the range once. Only copies of many
+//! small elements take a block of each of some elements, and then the next one: they know where each goes.
 
-use super::layout::{Layout, Node};
+use super::layout::{Layout, Node, Piece};
 use pelago_fabric::copy;
 
 /// Gets the blocks of data, by their offset from the address of the buffer.
@@ -20,6 +21,16 @@ pub trait Visit {
             let start = offset.wrapping_add(outer.stride.wrapping_mul(i));
             for j in 0..inner.count as isize {
                 self.block(start.wrapping_add(inner.stride.wrapping_mul(j)), bytes);
+            }
+        }
+    }
+
+    /// The pieces of an element, and all of them again and again at a distance. They have `total` bytes.
+    fn pieces(&mut self, at: isize, outer: Steps, pieces: &[Piece], _total: usize) {
+        for i in 0..outer.count as isize {
+            let start = at.wrapping_add(outer.stride.wrapping_mul(i));
+            for piece in pieces {
+                self.block(start.wrapping_add(piece.offset), piece.bytes);
             }
         }
     }
@@ -118,10 +129,8 @@ impl Node {
             Node::Block(bytes) => visitor.block(at, *bytes),
             Node::Strided { count, stride, bytes } => visitor.strided(at, *count, *stride, *bytes),
             Node::Indexed { offsets, bytes } => visitor.indexed(at, offsets, *bytes),
-            Node::Blocks { pieces, .. } => {
-                for piece in pieces.iter() {
-                    visitor.block(at.wrapping_add(piece.offset), piece.bytes);
-                }
+            Node::Blocks { pieces, total } => {
+                visitor.pieces(at, Steps { count: 1, stride: 0 }, pieces, *total);
             }
             Node::Loop { count, stride, body, .. } => {
                 body.visit_repeated(at, Steps { count: *count, stride: *stride }, visitor);
@@ -136,8 +145,18 @@ impl Node {
 
     /// Goes over all data again and again, at one distance.
     fn visit_repeated(&self, at: isize, outer: Steps, visitor: &mut impl Visit) {
-        if let Node::Strided { count, stride, bytes } = *self {
-            return visitor.grid(at, outer, Steps { count, stride }, bytes);
+        match self {
+            Node::Strided { count, stride, bytes } => {
+                return visitor.grid(at, outer, Steps { count: *count, stride: *stride }, *bytes);
+            }
+            Node::Blocks { pieces, total } => return visitor.pieces(at, outer, pieces, *total),
+            Node::Indexed { offsets, bytes } if offsets.len() <= FEW && outer.count > 1 => {
+                let piece = |i| Piece { offset: offsets[i], bytes: *bytes, before: i * bytes };
+                let mut pieces = [piece(0); FEW];
+                (0..offsets.len()).for_each(|i| pieces[i] = piece(i));
+                return visitor.pieces(at, outer, &pieces[..offsets.len()], bytes * offsets.len());
+            }
+            _ => {}
         }
         for i in 0..outer.count as isize {
             self.visit(at.wrapping_add(outer.stride.wrapping_mul(i)), visitor);
@@ -203,6 +222,27 @@ fn take(range: &mut (usize, usize), before: usize, bytes: usize) -> (usize, usiz
     taken
 }
 
+/// The most blocks of an element that are taken one by one, for many elements each.
+const FEW: usize = 16;
+/// Bytes of the elements of which one block each is copied, before the next block of each: they stay in the
+/// first cache.
+const TILE_BYTES: usize = 8 << 10;
+/// In a tile of fewer elements, each element is copied as a whole.
+const TILE_MIN: usize = 8;
+
+/// The elements of a tile, of elements with `total` bytes of data; 0 if they are too large or too few.
+fn tile(count: usize, total: usize) -> usize {
+    let tile = TILE_BYTES / total.max(1);
+    if tile < TILE_MIN || count < TILE_MIN { 0 } else { tile }
+}
+
+/// Whether elements at a distance do not overlap: then the order of their blocks does not matter.
+fn are_apart(pieces: &[Piece], stride: isize) -> bool {
+    let low = pieces.iter().map(|piece| piece.offset).min().unwrap_or(0);
+    let high = pieces.iter().map(|piece| piece.offset.wrapping_add_unsigned(piece.bytes)).max().unwrap_or(0);
+    high.wrapping_sub(low) as usize <= stride.unsigned_abs()
+}
+
 /// Copies data out of a buffer, one after the other.
 pub struct Gather {
     pub buffer: *const u8,
@@ -224,9 +264,13 @@ unsafe fn copy_block(target: *mut u8, source: *const u8, bytes: usize) {
     // SAFETY: the caller's promise, for ranges of this length.
     unsafe {
         match bytes {
+            1 => target.copy_from_nonoverlapping(source, 1),
+            2 => target.copy_from_nonoverlapping(source, 2),
             4 => target.copy_from_nonoverlapping(source, 4),
             8 => target.copy_from_nonoverlapping(source, 8),
+            12 => target.copy_from_nonoverlapping(source, 12),
             16 => target.copy_from_nonoverlapping(source, 16),
+            24 => target.copy_from_nonoverlapping(source, 24),
             _ => copy::copy(target, source, bytes),
         }
     }
@@ -270,6 +314,35 @@ unsafe fn copy_strided<const N: usize>(
         }
         target = target.wrapping_offset(target_stride);
         source = source.wrapping_offset(source_stride);
+    }
+}
+
+/// Blocks to copy: where they go and their distance there, where they are and their distance, their number.
+type Strided = ((*mut u8, isize), (*const u8, isize), usize);
+
+/// Copies the pieces of `count` elements, at most `tile` of them at a time. `place` says where those of a
+/// piece are, from an element on.
+///
+/// # Safety
+/// As [`copy_strided`], for all pieces.
+unsafe fn copy_pieces(
+    count: usize,
+    tile: usize,
+    pieces: &[Piece],
+    place: impl Fn(&Piece, usize, usize) -> Strided,
+) {
+    let step = tile.max(1);
+    for first in (0..count).step_by(step) {
+        for piece in pieces {
+            let (target, source, count) = place(piece, first, step.min(count - first));
+            // SAFETY: the caller promises that the places are valid.
+            unsafe {
+                match step {
+                    1 => copy_block(target.0, source.0, piece.bytes),
+                    _ => by_length!(piece.bytes, copy_strided(target, source, count, piece.bytes)),
+                }
+            }
+        }
     }
 }
 
@@ -350,6 +423,21 @@ impl Visit for Gather {
         self.into = self.into.wrapping_add(outer.count * inner.count * bytes);
     }
 
+    fn pieces(&mut self, at: isize, outer: Steps, pieces: &[Piece], total: usize) {
+        let start = self.buffer.wrapping_offset(at);
+        // SAFETY: the maker promises this of all blocks, as in `block`.
+        unsafe {
+            copy_pieces(outer.count, tile(outer.count, total), pieces, |piece, first, count| {
+                let source = start
+                    .wrapping_offset(outer.stride.wrapping_mul(first as isize))
+                    .wrapping_offset(piece.offset);
+                let target = self.into.wrapping_add(first * total + piece.before);
+                ((target, total as isize), (source, outer.stride), count)
+            });
+        }
+        self.into = self.into.wrapping_add(outer.count * total);
+    }
+
     fn indexed(&mut self, base: isize, offsets: &[isize], bytes: usize) {
         let buffer = self.buffer.wrapping_offset(base);
         // SAFETY: the maker promises this of all blocks, as in `block`.
@@ -373,6 +461,22 @@ impl Visit for Scatter {
         // SAFETY: the maker promises this of all blocks, as in `block`.
         unsafe { by_length!(bytes, copy_grid(target, source, counts, bytes)) };
         self.from = self.from.wrapping_add(outer.count * inner.count * bytes);
+    }
+
+    fn pieces(&mut self, at: isize, outer: Steps, pieces: &[Piece], total: usize) {
+        let start = self.buffer.wrapping_offset(at);
+        let tile = if are_apart(pieces, outer.stride) { tile(outer.count, total) } else { 1 };
+        // SAFETY: the maker promises this of all blocks, as in `block`.
+        unsafe {
+            copy_pieces(outer.count, tile, pieces, |piece, first, count| {
+                let target = start
+                    .wrapping_offset(outer.stride.wrapping_mul(first as isize))
+                    .wrapping_offset(piece.offset);
+                let source = self.from.wrapping_add(first * total + piece.before);
+                ((target, outer.stride), (source, total as isize), count)
+            });
+        }
+        self.from = self.from.wrapping_add(outer.count * total);
     }
 
     fn indexed(&mut self, base: isize, offsets: &[isize], bytes: usize) {

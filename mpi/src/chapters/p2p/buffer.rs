@@ -56,10 +56,12 @@ pub unsafe fn outgoing(buffer: *const c_void, count: i64, datatype: &Datatype) -
 /// # Safety
 /// The buffer has the elements.
 pub unsafe fn packed(buffer: *const u8, count: usize, datatype: &Datatype) -> Box<[u8]> {
-    let mut data = vec![0u8; count * datatype.size()].into_boxed_slice();
-    // SAFETY: the caller promises the elements, and there is room for their data.
-    unsafe { datatype.pack(buffer, count, data.as_mut_ptr()) };
-    data
+    let mut data = Box::new_uninit_slice(count * datatype.size());
+    // SAFETY: the caller promises the elements, and there is room for their data, which are as many bytes.
+    unsafe {
+        datatype.pack(buffer, count, data.as_mut_ptr().cast());
+        data.assume_init()
+    }
 }
 
 impl Outgoing {

@@ -60,11 +60,13 @@ impl Receive {
             let status = unsafe { mpi.core.receive_message(pattern, (start, room)) };
             return Ok(Outcome::of_receive(comm, status, room));
         }
-        let mut data = vec![0u8; room];
-        // SAFETY: the data live until the receive is complete; then the caller promises room for them.
+        let mut data = Box::<[u8]>::new_uninit_slice(room);
+        let data = data.as_mut_ptr().cast();
+        // SAFETY: the data live until the receive is complete; then the caller promises room for them. Only
+        // what was received is read.
         unsafe {
-            let status = mpi.core.receive_message(pattern, (data.as_mut_ptr(), room));
-            datatype.unpack(data.as_ptr(), status.bytes.min(room), self.buffer.cast());
+            let status = mpi.core.receive_message(pattern, (data, room));
+            datatype.unpack(data, status.bytes.min(room), self.buffer.cast());
             Ok(Outcome::of_receive(comm, status, room))
         }
     }
