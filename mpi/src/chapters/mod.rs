@@ -7,6 +7,7 @@
 pub mod attribute;
 pub mod collective;
 pub mod comm;
+pub mod data;
 pub mod datatype;
 pub mod environment;
 pub mod errhandler;

@@ -5,6 +5,7 @@
 
 use super::prepare::Prepared;
 use crate::abi::*;
+use crate::chapters::data::Data;
 use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::Mpi;
@@ -174,7 +175,7 @@ pub struct Unpack {
 impl Prepared {
     /// Memory of this many bytes that lives as long as the operation.
     pub fn room(&mut self, bytes: usize) -> *mut u8 {
-        let mut memory = vec![0u8; bytes].into_boxed_slice();
+        let mut memory = Data::new(bytes);
         let start = memory.as_mut_ptr();
         self.kept.push(memory);
         start

@@ -5,6 +5,7 @@
 use super::buffers::{Pack, Unpack};
 use crate::abi::*;
 use crate::chapters::comm::Comm;
+use crate::chapters::data::Data;
 use crate::chapters::error::{Error, On, Result, ensure, no_algorithm};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::request::{self, Active, Collective};
@@ -19,7 +20,7 @@ use std::sync::Arc;
 pub struct Prepared {
     pub work: Work,
     /// Memory that lives as long as the operation.
-    pub kept: Vec<Box<[u8]>>,
+    pub kept: Vec<Data>,
     pub packs: Vec<Pack>,
     pub unpacks: Vec<Unpack>,
 }

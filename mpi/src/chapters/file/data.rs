@@ -102,7 +102,7 @@ impl Plan<'_> {
                 Representation::Registered(own) => {
                     let (items, _) = own.items_in(datatype, count, self.file_bytes)?;
                     if !own.write((buffer, self.buffer.datatype), items, data.as_mut_ptr())? {
-                        data = self.as_in_memory(packed(buffer, count, datatype).into_vec())?;
+                        data = self.as_in_memory(packed(buffer, count, datatype).to_vec())?;
                     }
                 }
                 Representation::Memory(_) => unreachable!("such data are not converted"),

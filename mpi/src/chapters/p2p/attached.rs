@@ -10,6 +10,7 @@ use super::buffer::{bytes_of, given, packed};
 use super::send::{Send, address};
 use crate::abi::*;
 use crate::chapters::comm::Comm;
+use crate::chapters::data::Data;
 use crate::chapters::datatype;
 use crate::chapters::error::{Error, On, Result, ensure};
 use crate::chapters::library::{Mpi, output};
@@ -53,7 +54,7 @@ struct Message {
     id: RequestId,
     to: Pe,
     bytes: usize,
-    data: Box<[u8]>,
+    data: Data,
 }
 
 /// A buffered send looks at no messages while there are fewer than this, and room for its own.
@@ -61,7 +62,7 @@ const LOOK_MIN: usize = 64;
 
 impl Attached {
     /// Keeps a message until it has left.
-    fn keep(&mut self, id: RequestId, to: Pe, bytes: usize, data: Box<[u8]>) {
+    fn keep(&mut self, id: RequestId, to: Pe, bytes: usize, data: Data) {
         self.messages.push_back(Message { number: self.next, id, to, bytes, data });
         self.next += 1;
         self.used += bytes;
@@ -397,7 +398,7 @@ mod tests {
     /// A place with messages whose identifiers have the codes 0, 1 and so on, in a buffer of this size.
     fn with_messages(count: u64, size: usize) -> Attached {
         let mut attached = Attached { buffer: Some((64, size)), ..Attached::default() };
-        (0..count).for_each(|code| attached.keep(RequestId::from_code(code), 0, 10, Box::default()));
+        (0..count).for_each(|code| attached.keep(RequestId::from_code(code), 0, 10, Data::new(0)));
         attached
     }
 
@@ -413,7 +414,7 @@ mod tests {
                 });
             }
             assert!(attached.has_room(10));
-            attached.keep(RequestId::from_code(code), 0, 10, Box::default());
+            attached.keep(RequestId::from_code(code), 0, 10, Data::new(0));
         }
         assert!(looks < 30_000, "{looks} looks");
         assert_eq!((attached.messages.len(), attached.used), (10_000, 100_000));
@@ -437,7 +438,7 @@ mod tests {
     fn a_flush_ends_without_the_messages_after_it() {
         let mut attached = with_messages(2, 100);
         let end = attached.next;
-        attached.keep(RequestId::from_code(7), 0, 10, Box::default());
+        attached.keep(RequestId::from_code(7), 0, 10, Data::new(0));
         assert_eq!(attached.first_below(end, |id| id.code() == 0).map(|message| message.number), Some(1));
         assert!(attached.first_below(end, |_| true).is_none());
         assert_eq!((attached.messages.len(), attached.used), (1, 10));

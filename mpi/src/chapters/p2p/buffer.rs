@@ -1,6 +1,7 @@
 //! Buffers of messages: where their data lie in one piece.
 
 use crate::abi::*;
+use crate::chapters::data::Data;
 use crate::chapters::datatype::Datatype;
 use crate::chapters::error::{Error, Result, ensure};
 
@@ -9,7 +10,7 @@ pub enum Outgoing {
     /// In the program's buffer.
     Direct(*const u8, usize),
     /// Packed, because they have gaps there.
-    Packed(Box<[u8]>),
+    Packed(Data),
 }
 
 /// The number of bytes of `count` elements; an error if there are none, or too many.
@@ -55,13 +56,11 @@ pub unsafe fn outgoing(buffer: *const c_void, count: i64, datatype: &Datatype) -
 ///
 /// # Safety
 /// The buffer has the elements.
-pub unsafe fn packed(buffer: *const u8, count: usize, datatype: &Datatype) -> Box<[u8]> {
-    let mut data = Box::new_uninit_slice(count * datatype.size());
-    // SAFETY: the caller promises the elements, and there is room for their data, which are as many bytes.
-    unsafe {
-        datatype.pack(buffer, count, data.as_mut_ptr().cast());
-        data.assume_init()
-    }
+pub unsafe fn packed(buffer: *const u8, count: usize, datatype: &Datatype) -> Data {
+    let mut data = Data::new(count * datatype.size());
+    // SAFETY: the caller promises the elements, and there is room for their data.
+    unsafe { datatype.pack(buffer, count, data.as_mut_ptr()) };
+    data
 }
 
 impl Outgoing {
@@ -75,7 +74,7 @@ impl Outgoing {
     }
 
     /// The memory that must live as long as the send.
-    pub fn kept(self) -> Option<Box<[u8]>> {
+    pub fn kept(self) -> Option<Data> {
         match self {
             Outgoing::Direct(..) => None,
             Outgoing::Packed(data) => Some(data),

@@ -4,6 +4,7 @@ use super::buffer::packed;
 use super::receive::{Receive, truncated};
 use super::send::Send;
 use crate::abi::*;
+use crate::chapters::data::Data;
 use crate::chapters::error::{On, Result};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::request::{self, Active, Operation, Outcome};
@@ -79,7 +80,7 @@ unsafe fn start_both(
     mpi: &Mpi,
     send: Send,
     receive: Receive,
-    kept: Option<Box<[u8]>>,
+    kept: Option<Data>,
     request: *mut MPI_Request,
 ) -> Result {
     let place = output("request", request)?;
@@ -135,11 +136,11 @@ unsafe fn copied(
     mpi: &Mpi,
     (buffer, count, datatype): (*mut c_void, i64, MPI_Datatype),
     (dest, tag, comm): (c_int, c_int, MPI_Comm),
-) -> Result<(Send, Box<[u8]>)> {
+) -> Result<(Send, Data)> {
     let mode = Mode::Standard;
     Send { buffer, count, datatype, dest, tag, comm, mode }.check(mpi)?;
     let data = match dest {
-        MPI_PROC_NULL => Box::default(),
+        MPI_PROC_NULL => Data::new(0),
         // SAFETY: the caller promises the elements.
         _ => unsafe { packed(buffer.cast(), count as usize, mpi.datatype(datatype)?) },
     };

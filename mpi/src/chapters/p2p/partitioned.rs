@@ -10,6 +10,7 @@
 use super::buffer::{bytes_of, outgoing};
 use crate::abi::*;
 use crate::chapters::comm::Comm;
+use crate::chapters::data::Data;
 use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::error::{Error, On, Result, ensure};
 use crate::chapters::library::{self, Mpi, PARTITIONED, output};
@@ -46,7 +47,7 @@ struct SendState {
     buffer: usize,
     datatype: Arc<Datatype>,
     ready: Vec<bool>,
-    sends: Vec<(RequestId, Option<Box<[u8]>>)>,
+    sends: Vec<(RequestId, Option<Data>)>,
 }
 
 struct ReceiveState {
@@ -60,7 +61,7 @@ struct ReceiveState {
     header: Box<Header>,
     stage: Stage,
     /// Received data that are to be unpacked, and which partitions of them were.
-    data: Option<Box<[u8]>>,
+    data: Option<Data>,
     unpacked: Vec<bool>,
     receives: Vec<Option<RequestId>>,
     error: c_int,
@@ -192,7 +193,7 @@ impl ReceiveState {
             Some(offset) => buffer.wrapping_offset(offset),
             None => {
                 self.unpacked = vec![false; self.partitions];
-                self.data.insert(vec![0u8; self.total()].into_boxed_slice()).as_mut_ptr()
+                self.data.insert(Data::new(self.total())).as_mut_ptr()
             }
         };
         self.receives = (0..partitions)

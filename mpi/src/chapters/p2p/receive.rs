@@ -3,6 +3,7 @@
 use super::buffer::{bytes_of, given};
 use crate::abi::*;
 use crate::chapters::comm::{Comm, KeptComm};
+use crate::chapters::data::Data;
 use crate::chapters::datatype;
 use crate::chapters::error::{Error, On, Result, ensure};
 use crate::chapters::library::{Mpi, output};
@@ -60,13 +61,11 @@ impl Receive {
             let status = unsafe { mpi.core.receive_message(pattern, (start, room)) };
             return Ok(Outcome::of_receive(comm, status, room));
         }
-        let mut data = Box::<[u8]>::new_uninit_slice(room);
-        let data = data.as_mut_ptr().cast();
-        // SAFETY: the data live until the receive is complete; then the caller promises room for them. Only
-        // what was received is read.
+        let mut data = Data::new(room);
+        // SAFETY: the data live until the receive is complete; then the caller promises room for them.
         unsafe {
-            let status = mpi.core.receive_message(pattern, (data, room));
-            datatype.unpack(data, status.bytes.min(room), self.buffer.cast());
+            let status = mpi.core.receive_message(pattern, (data.as_mut_ptr(), room));
+            datatype.unpack(data.as_ptr(), status.bytes.min(room), self.buffer.cast());
             Ok(Outcome::of_receive(comm, status, room))
         }
     }
@@ -152,7 +151,7 @@ impl Receive {
         let into = match layout.run(self.count as usize) {
             Some(offset) => self.buffer.cast::<u8>().wrapping_offset(offset),
             None => {
-                let data = kept.insert(vec![0u8; room].into_boxed_slice());
+                let data = kept.insert(Data::new(room));
                 unpack =
                     Some(Unpack { datatype: datatype::share(self.datatype)?, buffer: self.buffer.cast() });
                 data.as_mut_ptr()

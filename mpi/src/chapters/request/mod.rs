@@ -13,6 +13,7 @@ pub use status::*;
 
 use crate::abi::*;
 use crate::chapters::comm::{Comm, KeptComm};
+use crate::chapters::data::Data;
 use crate::chapters::datatype::Datatype;
 use crate::chapters::error::{Error, On, Result};
 use crate::chapters::generalized::Generalized;
@@ -87,7 +88,7 @@ pub struct Message {
     pub receive: Option<(KeptComm, usize)>,
     pub unpack: Option<Unpack>,
     /// Data that live as long as the operation.
-    pub kept: Option<Box<[u8]>>,
+    pub kept: Option<Data>,
 }
 
 /// A buffer that gets data in the layout of a datatype.
