@@ -20,7 +20,8 @@ use std::sync::Arc;
 /// The processes of a window that accumulate on parts which this one maps.
 #[derive(Clone)]
 pub struct Accumulators {
-    own: Peer,
+    /// The word in which this process says that it accumulates.
+    own: *const AtomicU64,
     all: Arc<[Peer]>,
 }
 
@@ -28,13 +29,16 @@ impl Accumulators {
     /// Those of the window with these parts, of which one is this process's.
     pub fn new(parts: &[Part], own: usize) -> Accumulators {
         let all = parts.iter().map(|part| part.peer).filter(|peer| peer.reader().is_some()).collect();
-        Accumulators { own: parts[own].peer, all }
+        let own = parts[own].peer.reader().expect("each process maps its own control block");
+        Accumulators { own, all }
     }
 
     /// Begins a short accumulate on the part of a process, unless there is a long one.
     #[inline(always)]
     pub fn try_share(&self, target: &Peer) -> Option<Reading<'_>> {
-        brlock::try_read(self.own.reader()?, target.writers()?)
+        // SAFETY: the control block of this process is freed after the window.
+        let own = unsafe { &*self.own };
+        brlock::try_read(own, target.writers()?)
     }
 
     /// Begins a long accumulate, if there is no other. A process that does not get the lock is woken when it

@@ -3,12 +3,13 @@
 //! Invariant: whatever it does not do is left to the general path, which makes all checks.
 
 use super::Window;
-use super::apply::{Update, WORDS_MAX, read_word, update_word, write_word};
+use super::apply::{Update, WORDS_MAX, read_word, update_word, update_word_of, write_word};
 use super::hot::Record;
 use super::part::Part;
 use crate::abi::*;
 use crate::chapters::library::Mpi;
 use pelago_fabric::copy;
+use pelago_fabric::sync::{AtomicU64, Ordering};
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
 
 /// The first handle of a predefined datatype, and the number of handles.
@@ -212,35 +213,59 @@ impl Words<'_> {
     /// The data, unless nothing is done with them, and `old` have as many elements.
     #[inline(always)]
     pub unsafe fn update(&self, mpi: &Mpi, window: &Window, data: *const u8, old: *mut u8) {
-        let step = self.kind.bytes();
-        if self.bytes <= WORDS_MAX * step
+        // The counters of most programs.
+        if let (WORD_BYTES, AtomicKind::I64 | AtomicKind::U64, AtomicOp::Add) =
+            (self.bytes, self.kind, self.op)
             && let Some(_reading) = window.accumulators.try_share(&self.part.peer)
         {
-            let mut done = 0;
-            while done < self.bytes {
-                // SAFETY: the caller guarantees the elements, and the words lie in the window, aligned.
-                unsafe { self.update_word(done, data, old) };
-                done += step;
+            // SAFETY: the caller guarantees the element, and the word lies in the window, aligned.
+            unsafe {
+                let place = AtomicU64::from_ptr(self.at.cast());
+                let before = place.fetch_add(read_word(data, WORD_BYTES), Ordering::AcqRel);
+                if !old.is_null() {
+                    write_word(old, before, WORD_BYTES);
+                }
             }
             return;
+        }
+        // SAFETY: as the caller of this function guarantees.
+        unsafe { self.update_any(mpi, window, (data, old)) };
+    }
+
+    /// The same for any words.
+    #[inline(never)]
+    unsafe fn update_any(&self, mpi: &Mpi, window: &Window, (data, old): (*const u8, *mut u8)) {
+        let is_long = self.kind.bytes() == 8;
+        if self.bytes <= if is_long { 8 * WORDS_MAX } else { 4 * WORDS_MAX }
+            && let Some(_reading) = window.accumulators.try_share(&self.part.peer)
+        {
+            // SAFETY: the caller guarantees the elements, which have 4 or 8 bytes.
+            return unsafe {
+                match is_long {
+                    true => self.update_words::<8>(data, old),
+                    false => self.update_words::<4>(data, old),
+                }
+            };
         }
         // SAFETY: the caller guarantees the data and the room for the old values.
         unsafe { self.update_alone(mpi, window, (data, old)) };
     }
 
+    /// Updates words of `BYTES` bytes by atomics.
     #[inline(always)]
-    unsafe fn update_word(&self, at: usize, data: *const u8, old: *mut u8) {
-        let step = self.kind.bytes();
-        // SAFETY: the caller guarantees the elements, and the words lie in the window, aligned.
-        unsafe {
-            let operand = match self.op {
-                AtomicOp::Fetch => 0,
-                _ => read_word(data.wrapping_add(at), step),
-            };
-            let atomic = Atomic { kind: self.kind, op: self.op, operand, compare: 0 };
-            let before = update_word(&atomic, self.at.wrapping_add(at));
-            if !old.is_null() {
-                write_word(old.wrapping_add(at), before, step);
+    unsafe fn update_words<const BYTES: usize>(&self, data: *const u8, old: *mut u8) {
+        for at in (0..self.bytes).step_by(BYTES) {
+            // SAFETY: the caller guarantees the elements, and the words lie in the window, aligned.
+            unsafe {
+                let operand = match self.op {
+                    AtomicOp::Fetch => 0,
+                    _ => read_word(data.wrapping_add(at), BYTES),
+                };
+                let atomic = Atomic { kind: self.kind, op: self.op, operand, compare: 0 };
+                let before = update_word_of(BYTES, &atomic, self.at.wrapping_add(at));
+                if !old.is_null() {
+                    write_word(old.wrapping_add(at), before, BYTES);
+                }
             }
         }
     }
