@@ -195,9 +195,7 @@ impl TwoSided {
                     state = self.msg.get(&self.messaging.teams).lock();
                 }
             }
-            if !state.exchange.peers[pe].is_idle() {
-                state.exchange.note_busy(pe);
-            }
+            state.exchange.note_busy_or_idle(pe);
         }
         state.exchange.scratch = scratch;
         state.exchange.is_flushing = false;
@@ -272,6 +270,16 @@ impl Exchange {
             && peer.sent < peer.allowed
             && peer.is_idle()
             && !self.is_flushing
+    }
+
+    /// Notes whether something still waits to be sent to a PE. While an item was sent, another thread may
+    /// have added one, which has left as well: a PE that counts as busy without need would never become idle.
+    fn note_busy_or_idle(&mut self, pe: Pe) {
+        if !self.peers[pe].is_idle() {
+            self.note_busy(pe);
+        } else if std::mem::take(&mut self.peers[pe].is_busy) {
+            self.busy.retain(|&other| other != pe);
+        }
     }
 
     /// The next item for a PE that is reached over the network. `open` opens a counter for the puts of a
