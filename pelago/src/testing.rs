@@ -94,6 +94,12 @@ pub fn helped_parts(world: &World) -> u64 {
     world.core().helped_parts()
 }
 
+/// The number of PEs for which a message, or an answer to one, counts as waiting to be sent.
+#[doc(hidden)]
+pub fn busy_peers(world: &World) -> usize {
+    world.core().busy_peers()
+}
+
 /// Looks whether all operations are complete, as a test of that does, but without a round of progress before.
 #[doc(hidden)]
 pub fn tests_quiet(world: &World) -> bool {

@@ -24,6 +24,7 @@ everywhere! {
     teams(4): teams_keep_their_messages_apart;
     mistakes(2): mistakes_are_errors;
     alone(1): a_pe_sends_to_itself;
+    threads(2): threads_that_send_leave_nothing_busy;
 }
 
 /// Lengths at which the protocols change, and some between.
@@ -380,6 +381,31 @@ fn a_pe_sends_to_itself(world: &World) {
             team.receive(0, 3, &mut theirs).unwrap();
             assert!(send.test());
         });
+    }
+}
+
+/// Threads of both PEs send and receive. In the end nothing counts as waiting to be sent, for which the end
+/// of the job would wait.
+fn threads_that_send_leave_nothing_busy(world: &World) {
+    const THREADS: u32 = 4;
+    let (team, other) = (world.team(), 1 - world.my_pe());
+    for _ in 0..common::rounds(world, 200, 2) {
+        let exchange = |tag: u32| {
+            let mut room = [0];
+            for number in 0..5_u32 {
+                team.send(other, tag, &[number]).unwrap();
+                team.receive(other, tag, &mut room).unwrap();
+                assert_eq!(room, [number]);
+            }
+        };
+        std::thread::scope(|scope| (0..THREADS).for_each(|tag| drop(scope.spawn(move || exchange(tag)))));
+        world.barrier();
+        // The service thread may be sending an answer.
+        let is_idle = || {
+            world.quiet();
+            pelago::testing::busy_peers(world) == 0
+        };
+        assert!((0..1000).any(|_| is_idle()), "a PE counts as one for which something waits");
     }
 }
 

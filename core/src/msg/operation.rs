@@ -613,6 +613,11 @@ impl TwoSided {
         self.msg.get_if_open().map_or(0, |state| state.lock().exchange.matching.unexpected_len())
     }
 
+    /// The number of PEs for which something counts as waiting to be sent.
+    pub fn busy_peers(&self) -> usize {
+        self.msg.get_if_open().map_or(0, |state| state.lock().exchange.busy.len())
+    }
+
     /// The number of parts of its long messages that this PE has copied to their receivers.
     pub fn helped_parts(&self) -> u64 {
         self.msg.get_if_open().map_or(0, |state| state.lock().exchange.helped_parts)
