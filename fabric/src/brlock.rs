@@ -3,8 +3,9 @@
 //!
 //! There is one word of the writers, and one of each reader, which may be in memory that processes share. A
 //! reader announces itself, and then looks for a writer. A writer takes the word of the writers, and then
-//! looks at the words of all readers. Between the two steps of each stands a full fence, so that one of them
-//! sees the other. A reader that sees a writer takes its announcement back. It may become a writer itself.
+//! looks at the words of all readers. Each executes a full fence between its two steps, so that at least one
+//! of them sees the other. A reader that sees a writer takes its announcement back. It may become a writer
+//! itself.
 //!
 //! States of the word of the writers: free, taken, and taken and awaited. A thread that finds it taken says
 //! that it is awaited, and the writer learns that when it leaves.
@@ -64,7 +65,7 @@ impl Drop for Reading<'_> {
 /// Why a thread has not become the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// There is another writer, which was told that one waits.
+    /// Another thread is the writer. It learns from `leave` that a thread waits.
     Taken,
     /// A reader has not left.
     HasReader {
@@ -113,7 +114,7 @@ fn try_take(writers: &AtomicU64) -> bool {
     }
 }
 
-/// Ends to be the writer. Returns whether another one waits.
+/// Gives up the word of the writers. Returns whether another thread waits for it.
 pub fn leave(writers: &AtomicU64) -> bool {
     // SYNC POINT big-reader-data: releases what this writer has written.
     writers.swap(FREE, Ordering::Release) == AWAITED

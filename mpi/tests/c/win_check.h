@@ -38,6 +38,16 @@ static inline void begin(int *argc, char ***argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &n);
 }
 
+/* The same for a program whose threads call MPI at the same time. */
+static inline void begin_with_threads(int *argc, char ***argv) {
+    int level;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &me);
+    MPI_Comm_size(MPI_COMM_WORLD, &n);
+    CHECK(level, MPI_THREAD_MULTIPLE, "the level of threads");
+}
+
 /* A window of ints of each kind, with the same memory in all of them. */
 enum kind { CREATED, ALLOCATED, DYNAMIC, KINDS };
 

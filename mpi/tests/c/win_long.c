@@ -51,7 +51,7 @@ static void *add(void *argument) {
     return NULL;
 }
 
-/* Adds to elements of which there are so many that others get turns. */
+/* Adds to 20,000 elements by one call. Others may accumulate between its pieces. */
 static void *add_huge(void *argument) {
     int t = (int)(long)argument;
     int64_t *ones = malloc(HUGE_COUNT * sizeof *ones);
@@ -167,12 +167,7 @@ static void compare(int unit) {
 }
 
 int main(int argc, char **argv) {
-    int level;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    MPI_Comm_size(MPI_COMM_WORLD, &n);
-    CHECK(level, MPI_THREAD_MULTIPLE, "the level of threads");
+    begin_with_threads(&argc, &argv);
     MPI_Type_vector(30, 1, 3, MPI_INT64_T, &thirds);
     MPI_Type_commit(&thirds);
     for (int k = 0; k < KINDS; k++) {

@@ -143,12 +143,7 @@ static void attaches(void) {
 }
 
 int main(int argc, char **argv) {
-    int level;
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    MPI_Comm_size(MPI_COMM_WORLD, &n);
-    CHECK(level, MPI_THREAD_MULTIPLE, "the level of threads");
+    begin_with_threads(&argc, &argv);
     pthread_barrier_init(&together, NULL, THREADS);
     for (int k = 0; k < KINDS; k++) {
         kind = (enum kind)k;

@@ -214,6 +214,8 @@ impl Rounds<'_> {
             inbox.release(b);
             sum = into;
         }
+        // In the first round.
+        let is_target_sent = sum == target;
         for round in 0..self.pairing.rounds {
             let partner = number ^ (1 << round);
             let into_target = self.finds_free(partner, round);
@@ -223,8 +225,7 @@ impl Rounds<'_> {
             // has been read.
             let is_last = round + 1 == self.pairing.rounds;
             let into = if fits && !is_last { b.scratch(bytes) } else { target };
-            // The target may have been sent in the first round.
-            if into == sum || is_last && own == target && !(fits && bytes <= COPIED_BYTES) {
+            if into == sum || is_last && is_target_sent {
                 b.complete();
             }
             let (left, right) = if partner < number { (got, sum) } else { (sum, got) };

@@ -335,16 +335,6 @@ impl Update {
 /// The word lies in memory of a window, aligned.
 #[inline]
 pub unsafe fn update_word(atomic: &Atomic, word: *mut u8) -> u64 {
-    // SAFETY: the caller promises the word.
-    unsafe { update_word_of(atomic.kind.bytes(), atomic, word) }
-}
-
-/// The same where the caller knows the length of the word.
-///
-/// # Safety
-/// As [`update_word`], and the word has this length.
-#[inline(always)]
-pub unsafe fn update_word_of(bytes: usize, atomic: &Atomic, word: *mut u8) -> u64 {
     macro_rules! direct {
         ($atomic:ty, $plain:ty) => {{
             // SAFETY: the caller promises the word, aligned.
@@ -369,7 +359,7 @@ pub unsafe fn update_word_of(bytes: usize, atomic: &Atomic, word: *mut u8) -> u6
             }
         }};
     }
-    match bytes {
+    match atomic.kind.bytes() {
         1 => direct!(AtomicU8, u8),
         2 => direct!(AtomicU16, u16),
         4 => direct!(AtomicU32, u32),

@@ -3,7 +3,7 @@
 //! Invariant: whatever it does not do is left to the general path, which makes all checks.
 
 use super::Window;
-use super::apply::{Update, WORDS_MAX, read_word, update_word, update_word_of, write_word};
+use super::apply::{Update, WORDS_MAX, read_word, update_word, write_word};
 use super::hot::Record;
 use super::part::Part;
 use crate::abi::*;
@@ -235,36 +235,24 @@ impl Words<'_> {
     /// The same for any words.
     #[inline(never)]
     unsafe fn update_any(&self, mpi: &Mpi, window: &Window, (data, old): (*const u8, *mut u8)) {
-        let is_long = self.kind.bytes() == 8;
-        if self.bytes <= if is_long { 8 * WORDS_MAX } else { 4 * WORDS_MAX }
-            && let Some(_reading) = window.accumulators.try_share(&self.part.peer)
-        {
-            // SAFETY: the caller guarantees the elements, which have 4 or 8 bytes.
-            return unsafe {
-                match is_long {
-                    true => self.update_words::<8>(data, old),
-                    false => self.update_words::<4>(data, old),
-                }
-            };
-        }
-        // SAFETY: the caller guarantees the data and the room for the old values.
-        unsafe { self.update_alone(mpi, window, (data, old)) };
-    }
-
-    /// Updates words of `BYTES` bytes by atomics.
-    #[inline(always)]
-    unsafe fn update_words<const BYTES: usize>(&self, data: *const u8, old: *mut u8) {
-        for at in (0..self.bytes).step_by(BYTES) {
+        let step = self.kind.bytes();
+        let may_share = self.bytes <= WORDS_MAX * step;
+        let Some(_reading) = may_share.then(|| window.accumulators.try_share(&self.part.peer)).flatten()
+        else {
+            // SAFETY: the caller guarantees the data and the room for the old values.
+            return unsafe { self.update_alone(mpi, window, (data, old)) };
+        };
+        for at in (0..self.bytes).step_by(step) {
             // SAFETY: the caller guarantees the elements, and the words lie in the window, aligned.
             unsafe {
                 let operand = match self.op {
                     AtomicOp::Fetch => 0,
-                    _ => read_word(data.wrapping_add(at), BYTES),
+                    _ => read_word(data.wrapping_add(at), step),
                 };
                 let atomic = Atomic { kind: self.kind, op: self.op, operand, compare: 0 };
-                let before = update_word_of(BYTES, &atomic, self.at.wrapping_add(at));
+                let before = update_word(&atomic, self.at.wrapping_add(at));
                 if !old.is_null() {
-                    write_word(old.wrapping_add(at), before, BYTES);
+                    write_word(old.wrapping_add(at), before, step);
                 }
             }
         }
