@@ -12,7 +12,8 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::trace::Event;
 use crate::job::callback;
 use pelago_fabric::biased::Held;
-use pelago_fabric::sync::{Ordering, spin_once};
+use pelago_fabric::shm::fifo::is_coming;
+use pelago_fabric::sync::spin_once;
 use std::sync::Arc;
 
 /// The number of looks for one message between two looks for all others.
@@ -298,8 +299,7 @@ impl TwoSided {
             }
             loop {
                 looks = looks.checked_sub(1)?;
-                let has_come = (stamp.load(Ordering::Relaxed) >> 32) as u32 == expected;
-                if has_come || looks.is_multiple_of(LOOKS_PER_POLL) {
+                if is_coming(stamp, expected) || looks.is_multiple_of(LOOKS_PER_POLL) {
                     break;
                 }
                 spin_once();

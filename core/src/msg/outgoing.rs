@@ -9,6 +9,9 @@ use super::wire::{Announcement, Home, Kind, eager_words};
 use crate::Pe;
 use pelago_fabric::shm::fifo::Words;
 
+/// Bytes of a piece of a long message in a FIFO: several fit in the caches that the two ends do not share.
+const PIECE_BYTES: usize = 16 << 10;
+
 /// The first message of a send.
 pub(super) struct First {
     pub(super) words: Words,
@@ -160,8 +163,9 @@ impl Exchange {
         while let Some(&id) = self.peers[pe].pushing.front() {
             let Exchange { requests, peers, .. } = self;
             let (send, Some(out)) = (requests.get(id), &mut peers[pe].out) else { break };
-            // Half of the longest message: the receiver copies one piece while the next one is written.
-            let piece = (send.asked - send.moved).min(out.fifos[SOLICITED].message_bytes() / 2);
+            // At most half of the longest message: the receiver copies one piece while the next one is written.
+            let piece_bytes = PIECE_BYTES.min(out.fifos[SOLICITED].message_bytes() / 2);
+            let piece = (send.asked - send.moved).min(piece_bytes);
             let words = [Kind::Data.with(send.partner), 0];
             // SAFETY: the caller of the send keeps its data valid until it is complete.
             if !unsafe { out.fifos[SOLICITED].send(words, &[], send.buffer.add(send.moved), piece) } {

@@ -13,13 +13,13 @@ use crate::Pe;
 use crate::coll::teams::Teams;
 use pelago_boot::Settings;
 use pelago_fabric::biased::BiasedLock;
-use pelago_fabric::fence;
 use pelago_fabric::lazy::LazyTable;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::shm::cooperative::SharedCopy;
 use pelago_fabric::shm::doorbell::Doorbell;
 use pelago_fabric::shm::fifo::{Consumer, INLINE_BYTES, Producer, Words};
 use pelago_fabric::sync::{self, AtomicU64, Ordering};
+use pelago_fabric::{copy, fence};
 use std::collections::VecDeque;
 use std::mem::transmute;
 use std::sync::{Arc, OnceLock};
@@ -31,6 +31,8 @@ const NET_EAGER_BYTES: usize = 64 << 10;
 /// Bytes of a unit in which the memory for unexpected messages is counted. A message without data takes one:
 /// its envelope, and its places in the queues.
 const UNIT_BYTES: usize = 128;
+/// Looks for the next chunk of a message that is being written. Its sender may have lost its core.
+const CHUNK_LOOKS: u32 = 200;
 /// The least number of units that a PE keeps of each other one.
 const KEPT_MIN: u64 = 8;
 
@@ -493,12 +495,37 @@ impl State {
                 }
                 Direct::Done(Status::of(envelope, bytes))
             }
+            // SAFETY: the caller guarantees the buffer.
+            Ok(None) if fifo.is_coming() => unsafe { self.follow(envelope, (buffer, room)) },
             Ok(None) => {
                 let (stamp, expected) = fifo.next_stamp();
                 Direct::Later(stamp, expected)
             }
             _ => Direct::Other,
         }
+    }
+
+    /// Receives the eager message at the head of its source's FIFO while the sender still writes it.
+    ///
+    /// # Safety
+    /// The buffer is valid for writes of `room` bytes.
+    #[inline(never)]
+    unsafe fn follow(&mut self, envelope: &Envelope, (buffer, room): (*mut u8, usize)) -> Direct {
+        let State { inputs, exchange, .. } = self;
+        let Some([fifo, _]) = inputs.get_mut(envelope.source as usize) else { return Direct::Other };
+        let words = eager_words(envelope.tag, envelope.context);
+        let received = fifo.follow(words, CHUNK_LOOKS, |data, range| {
+            let copied = range.end.min(room).saturating_sub(range.start);
+            // SAFETY: the caller guarantees the buffer, and the FIFO the range.
+            unsafe { copy::transfer(buffer.wrapping_add(range.start), data, copied) };
+        });
+        let Some(bytes) = received else { return Direct::Other };
+        fifo.release(bytes);
+        exchange.arrived += 1;
+        if fifo.has_freed_part() {
+            exchange.wake(envelope.source as Pe);
+        }
+        Direct::Done(Status::of(envelope, bytes))
     }
 }
 

@@ -3,7 +3,8 @@
 //! A message takes one 64-byte cell: a stamp, two words of the user, and a short payload. A longer payload
 //! lies in the data area beside the cells. Neither end reads what the other writes while there is room: the
 //! consumer looks at the stamp of the next cell, and the producer keeps a copy of how far the consumer has
-//! come.
+//! come. A payload of more than [`CHUNK_BYTES`] is written in chunks, and a consumer that waits for it copies
+//! each chunk while the next one is written.
 //!
 //! Invariant: the cell of position `p` belongs to the consumer from when its stamp names `p + 1` until the
 //! consumer has come to `p + 1`, and to the producer otherwise. Both ends compute the place of a payload from
@@ -14,13 +15,20 @@
 use super::ring::Cell;
 #[cfg(not(loom))]
 use crate::copy;
-use crate::sync::{AtomicU64, CacheLine, Ordering, prefetch_for_write};
+use crate::sync::{AtomicU64, CacheLine, Ordering, prefetch_for_write, spin_once};
 use std::fmt;
+use std::ops::Range;
 
 /// Cells of a FIFO.
 pub const CELLS: usize = if cfg!(loom) { 2 } else { 64 };
 /// Parts of the cells, and of the data area: see [`Consumer::has_freed_part`].
 const PARTS: u64 = 4;
+/// Bytes of a chunk of a long payload.
+pub const CHUNK_BYTES: usize = if cfg!(loom) { 64 } else { 4 << 10 };
+/// The word of a cell that says how much of a long payload is written.
+const WRITTEN_WORD: usize = FIRST_PAYLOAD_WORD;
+/// The bit of a stamp that differs while its message is being written.
+const BEGUN: u64 = 1 << 63;
 /// How far in front of its tail a producer asks for the ownership of a cell.
 const CELLS_AHEAD: u64 = 4;
 /// Words of a cell that hold a payload.
@@ -179,6 +187,13 @@ fn place(taken: u64, bytes: usize, data_bytes: usize) -> (usize, u64) {
     }
 }
 
+/// Whether the message with this stamp has come or is being written; `expected` is the value of the stamp's
+/// upper half once the message has come.
+#[inline(always)]
+pub fn is_coming(stamp: &AtomicU64, expected: u32) -> bool {
+    ((stamp.load(Ordering::Relaxed) & !BEGUN) >> 32) as u32 == expected & !((BEGUN >> 32) as u32)
+}
+
 impl<'m> Fifo<'m> {
     /// Bytes of a FIFO with a data area of this size.
     pub const fn bytes(data_bytes: usize) -> usize {
@@ -269,10 +284,7 @@ impl<'m> Producer<'m> {
             cell[FIRST_PAYLOAD_WORD].store(word, Ordering::Relaxed);
         } else if total > INLINE_BYTES {
             // SAFETY: the caller guarantees the source.
-            let is_written = unsafe { self.write_data(head, tail, bytes) };
-            if !is_written {
-                return false;
-            }
+            return unsafe { self.send_long(words, head, tail, bytes) };
         } else {
             let mut payload = [0_u64; PAYLOAD_WORDS];
             payload[..head.len()].copy_from_slice(head);
@@ -284,41 +296,102 @@ impl<'m> Producer<'m> {
                 place.store(word, Ordering::Relaxed);
             }
         }
-        cell[1].store(words[0], Ordering::Relaxed);
-        cell[2].store(words[1], Ordering::Relaxed);
-        // SYNC POINT fifo-message: releases words and payload to the consumer.
-        cell[0].store(Fifo::stamp(self.tail, total), Ordering::Release);
+        self.publish(words, Fifo::stamp(self.tail, total));
         self.tail = self.tail.wrapping_add(1);
         true
     }
 
-    /// Writes a payload to the data area; `false` if there is no room for it now.
+    /// Writes the words and the stamp of the next message.
+    #[inline(always)]
+    fn publish(&self, words: Words, stamp: u64) {
+        let cell = self.fifo.cell(self.tail);
+        cell[1].store(words[0], Ordering::Relaxed);
+        cell[2].store(words[1], Ordering::Relaxed);
+        // SYNC POINT fifo-message: releases words and payload to the consumer.
+        cell[0].store(stamp, Ordering::Release);
+    }
+
+    /// Sends a message whose payload does not fit in a cell.
     ///
     /// # Safety
     /// As [`send`](Producer::send).
     #[inline(never)]
-    unsafe fn write_data(&mut self, head: &[u64], tail: *const u8, bytes: usize) -> bool {
-        let (total, fifo) = (8 * head.len() + bytes, self.fifo);
-        assert!(total <= fifo.message_bytes(), "a message of {total} bytes");
-        let (offset, end) = place(self.data_tail, total, fifo.data_bytes);
+    unsafe fn send_long(&mut self, words: Words, head: &[u64], tail: *const u8, bytes: usize) -> bool {
+        let head_bytes = 8 * head.len();
+        #[cfg(not(loom))]
+        let write = |into: *mut u8, range: Range<usize>| {
+            let heads = if range.start == 0 { head_bytes } else { 0 };
+            // SAFETY: the place has room for the range, the first of which has the head. The caller
+            // guarantees the source.
+            unsafe {
+                copy::transfer(into, head.as_ptr().cast(), heads);
+                copy::transfer(
+                    into.add(heads),
+                    tail.add(range.start + heads - head_bytes),
+                    range.len() - heads,
+                );
+            }
+        };
+        #[cfg(loom)]
+        let write = |_, _| _ = tail;
+        self.send_in_chunks(words, head_bytes + bytes, write)
+    }
+
+    /// Sends a message with a payload of `bytes` bytes, more than fit in a cell. `write` writes it: it gets
+    /// the ranges of the payload in their order, and the place of each. `false` if there is no room for the
+    /// message now.
+    ///
+    /// # Panics
+    /// If the payload is longer than [`Producer::message_bytes`].
+    #[inline(always)]
+    pub fn send_in_chunks(
+        &mut self,
+        words: Words,
+        bytes: usize,
+        mut write: impl FnMut(*mut u8, Range<usize>),
+    ) -> bool {
+        let Some(into) = self.take_place(bytes) else { return false };
+        let stamp = Fifo::stamp(self.tail, bytes);
+        let mut written = bytes.min(CHUNK_BYTES);
+        write(into, 0..written);
+        if written < bytes {
+            let written_word = &self.fifo.cell(self.tail)[WRITTEN_WORD];
+            written_word.store(written as u64, Ordering::Relaxed);
+            self.publish(words, stamp ^ BEGUN);
+            loop {
+                let end = bytes.min(written + CHUNK_BYTES);
+                write(into.wrapping_add(written), written..end);
+                written = end;
+                if written == bytes {
+                    break;
+                }
+                // SYNC POINT fifo-chunk: releases the chunk to a consumer that follows.
+                written_word.store(written as u64, Ordering::Release);
+            }
+        }
+        self.publish(words, stamp);
+        self.tail = self.tail.wrapping_add(1);
+        true
+    }
+
+    /// Takes a place in the data area for a payload, if there is a cell for its message.
+    #[inline]
+    fn take_place(&mut self, bytes: usize) -> Option<*mut u8> {
+        let fifo = self.fifo;
+        assert!(bytes <= fifo.message_bytes(), "a message of {bytes} bytes");
+        if !self.has_cell() {
+            return None;
+        }
+        let (offset, end) = place(self.data_tail, bytes, fifo.data_bytes);
         if end - self.known[1] > fifo.data_bytes as u64 {
             self.look();
             if end - self.known[1] > fifo.data_bytes as u64 {
-                return false;
+                return None;
             }
         }
         self.data_tail = end;
-        #[cfg(not(loom))]
-        // SAFETY: the place lies in the data area, and belongs to this end: the consumer has freed it. The
-        // caller guarantees the source.
-        unsafe {
-            let into = fifo.data.add(offset);
-            copy::transfer(into, head.as_ptr().cast(), 8 * head.len());
-            copy::transfer(into.add(8 * head.len()), tail, bytes);
-        }
-        #[cfg(loom)]
-        let _ = (offset, tail);
-        true
+        // `place` returns a range inside the area, and the consumer has freed it.
+        Some(fifo.data.wrapping_add(offset))
     }
 }
 
@@ -380,11 +453,7 @@ impl<'m> Consumer<'m> {
         let payload_words = &cell[FIRST_PAYLOAD_WORD..];
         let data = match bytes {
             0..=INLINE_BYTES => payload_words.as_ptr().cast(),
-            // `place` returns a range inside the area.
-            _ => {
-                let (offset, _) = place(self.data_head, bytes, self.fifo.data_bytes);
-                self.fifo.data.wrapping_add(offset).cast_const()
-            }
+            _ => self.long_payload(bytes),
         };
         #[cfg(loom)]
         let _: *const u8 = data;
@@ -398,6 +467,62 @@ impl<'m> Consumer<'m> {
         };
         let words = [cell[1].load(Ordering::Relaxed), cell[2].load(Ordering::Relaxed)];
         Ok(Some((words, payload)))
+    }
+
+    /// Where the payload of the oldest message lies, if it has this length and does not fit in a cell.
+    #[inline(always)]
+    fn long_payload(&self, bytes: usize) -> *const u8 {
+        // `place` returns a range inside the area.
+        let (offset, _) = place(self.data_head, bytes, self.fifo.data_bytes);
+        self.fifo.data.wrapping_add(offset)
+    }
+
+    /// Whether the next message has come or is being written.
+    #[inline(always)]
+    pub fn is_coming(&self) -> bool {
+        let (stamp, expected) = self.next_stamp();
+        is_coming(stamp, expected)
+    }
+
+    /// Follows the sender of the oldest message, which has begun to write a payload for these words: `read`
+    /// gets the ranges of the payload in their order, and the place of each, as they are written. The length
+    /// of the payload, once it has all of it; `None` if no such message has begun, or the sender does not go
+    /// on within `looks` looks. The message stays the oldest one, and what was read can be read again.
+    pub fn follow(
+        &self,
+        words: Words,
+        looks: u32,
+        mut read: impl FnMut(*const u8, Range<usize>),
+    ) -> Option<usize> {
+        let cell = self.fifo.cell(self.head);
+        // SYNC POINT fifo-message: acquires the words and the first chunk.
+        let begun = cell[0].load(Ordering::Acquire);
+        let bytes = begun as u32 as usize;
+        let complete = Fifo::stamp(self.head, bytes);
+        let is_expected = begun ^ BEGUN == complete
+            && (INLINE_BYTES + 1..=self.fifo.message_bytes()).contains(&bytes)
+            && [1, 2].map(|i| cell[i].load(Ordering::Relaxed)) == words;
+        if !is_expected {
+            return None;
+        }
+        let data = self.long_payload(bytes);
+        let (mut done, mut left) = (0, looks);
+        while done < bytes {
+            // SYNC POINT fifo-chunk, fifo-message: acquires the chunks that are written.
+            let written = match cell[0].load(Ordering::Acquire) == complete {
+                true => bytes,
+                false => bytes.min(cell[WRITTEN_WORD].load(Ordering::Acquire) as usize),
+            };
+            if written > done {
+                read(data.wrapping_add(done), done..written);
+                (done, left) = (written, looks);
+            } else {
+                left = left.checked_sub(1)?;
+                spin_once();
+            }
+        }
+        // The message counts as come only when its stamp says so.
+        self.has_message().then_some(bytes)
     }
 
     /// Frees the cell and the place of the oldest message, whose payload has this length.
@@ -419,174 +544,4 @@ impl<'m> Consumer<'m> {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::VecDeque;
-
-    const DATA_BYTES: usize = 1024;
-
-    /// Memory of a FIFO.
-    #[repr(C, align(64))]
-    struct Memory {
-        shared: Shared,
-        data: [u8; DATA_BYTES],
-    }
-
-    fn memory() -> Box<Memory> {
-        // SAFETY: all zero bytes are valid for atomics and bytes.
-        unsafe { Box::new(std::mem::zeroed()) }
-    }
-
-    fn fifo(memory: &mut Memory) -> Fifo<'_> {
-        let data = memory.data.as_mut_ptr();
-        // SAFETY: the area is used by this FIFO only.
-        unsafe { Fifo::new(&memory.shared, data, DATA_BYTES) }
-    }
-
-    fn send(producer: &mut Producer<'_>, words: Words, head: &[u64], tail: &[u8]) -> bool {
-        // SAFETY: the slice is valid for reads.
-        unsafe { producer.send(words, head, tail.as_ptr(), tail.len()) }
-    }
-
-    fn bytes_of(payload: &Payload<'_>) -> Vec<u8> {
-        let mut bytes = vec![0; payload.len()];
-        // SAFETY: the vector has as many bytes as the payload.
-        unsafe { payload.copy_to(bytes.as_mut_ptr(), 0, bytes.len()) };
-        bytes
-    }
-
-    fn steps() -> impl Strategy<Value = Vec<(bool, usize, usize, u8)>> {
-        prop::collection::vec((any::<bool>(), 0..=2_usize, 0..=200_usize, any::<u8>()), 0..400)
-    }
-
-    proptest! {
-        /// Messages of all lengths arrive in order, with their words and payloads, as those of a queue; a
-        /// message that is not taken stays.
-        #[test]
-        fn it_is_a_queue(steps in steps()) {
-            let mut memory = memory();
-            let fifo = fifo(&mut memory);
-            let (mut producer, mut consumer) = (fifo.producer(), fifo.consumer());
-            let mut model: VecDeque<(Words, Vec<u8>)> = VecDeque::new();
-            for (number, (sends, heads, length, byte)) in steps.into_iter().enumerate() {
-                if sends {
-                    let words = [number as u64, u64::from(byte)];
-                    let head: Vec<u64> = (1..=heads as u64).map(|i| i << 40 | i).collect();
-                    let tail: Vec<u8> = (0..length).map(|i| (i as u8).wrapping_add(byte)).collect();
-                    let is_sent = send(&mut producer, words, &head, &tail);
-                    prop_assert!(is_sent || !model.is_empty(), "an empty FIFO has room");
-                    if is_sent {
-                        let all = head.iter().flat_map(|word| word.to_le_bytes()).chain(tail).collect();
-                        model.push_back((words, all));
-                    }
-                } else {
-                    let takes = byte.is_multiple_of(2);
-                    let mut seen = None;
-                    let taken = consumer.receive(|words, payload| {
-                        seen = Some((words, bytes_of(payload)));
-                        takes
-                    });
-                    prop_assert_eq!(&seen, &model.front().cloned());
-                    prop_assert_eq!(taken, Ok(takes && seen.is_some()));
-                    if takes {
-                        model.pop_front();
-                    }
-                }
-                prop_assert_eq!(consumer.has_message(), !model.is_empty());
-            }
-        }
-
-        #[test]
-        fn no_length_leads_out_of_the_fifo(length in any::<u32>()) {
-            let mut memory = memory();
-            let fifo = fifo(&mut memory);
-            let mut consumer = fifo.consumer();
-            fifo.cell(0)[0].store(1 << 32 | u64::from(length), Ordering::Relaxed);
-            let outcome = consumer.receive(|_, payload| bytes_of(payload).len() == length as usize);
-            match length as usize <= DATA_BYTES / 2 {
-                true => prop_assert_eq!(outcome, Ok(true)),
-                false => {
-                    let (bytes, max_bytes) = (length as usize, DATA_BYTES / 2);
-                    let corrupt = CorruptFifo { position: 0, bytes, max_bytes };
-                    prop_assert_eq!(outcome, Err(corrupt));
-                    prop_assert!(corrupt.to_string().contains(&length.to_string()));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_full_fifo_refuses_and_loses_nothing() {
-        let mut memory = memory();
-        let fifo = fifo(&mut memory);
-        let (mut producer, mut consumer) = (fifo.producer(), fifo.consumer());
-        for round in 0..3_u64 {
-            let sent = (0..).take_while(|&i| send(&mut producer, [round, i], &[], &[])).count();
-            assert_eq!(sent, CELLS);
-            for i in 0..CELLS as u64 {
-                let mut words = [0; 2];
-                let outcome = consumer.receive(|seen, _| {
-                    words = seen;
-                    true
-                });
-                assert_eq!((outcome, words), (Ok(true), [round, i]));
-            }
-        }
-        let sent = (0..).take_while(|_| send(&mut producer, [0, 0], &[], &[7; 300])).count();
-        assert_eq!(sent, 3, "payloads of 320 bytes in 1024");
-    }
-
-    /// A producer that waits for room is told of it while the consumer empties a full FIFO.
-    #[test]
-    fn parts_are_freed_while_a_full_fifo_is_emptied() {
-        for bytes in [0, 8, 41, 64, 100, 250, 512] {
-            let mut memory = memory();
-            let fifo = fifo(&mut memory);
-            let (mut producer, mut consumer) = (fifo.producer(), fifo.consumer());
-            let payload = vec![1; bytes];
-            for round in 0..20 {
-                let mut sent = 0;
-                while send(&mut producer, [round, sent], &[], &payload) {
-                    sent += 1;
-                }
-                let freed = (0..sent).filter(|_| {
-                    assert_eq!(consumer.receive(|_, _| true), Ok(true));
-                    consumer.has_freed_part()
-                });
-                let freed = freed.count();
-                assert!(
-                    freed >= 1 && freed <= 2 * PARTS as usize,
-                    "{bytes} bytes: {freed} of {sent} messages"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn two_threads_see_every_message_in_order() {
-        let mut memory = memory();
-        let fifo = fifo(&mut memory);
-        let (mut producer, mut consumer) = (fifo.producer(), fifo.consumer());
-        let payload: Vec<u8> = (0..=255).collect();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                for i in 0..20_000_u64 {
-                    while !send(&mut producer, [i, 0], &[i], &payload[..(i % 256) as usize]) {
-                        std::thread::yield_now();
-                    }
-                }
-            });
-            for i in 0..20_000_u64 {
-                let take = |words: Words, message: &Payload<'_>| {
-                    assert_eq!((words[0], message.words::<1>()[0]), (i, i));
-                    assert_eq!(bytes_of(message)[8..], payload[..(i % 256) as usize]);
-                    true
-                };
-                while !consumer.receive(take).expect("no cell is corrupt") {
-                    std::thread::yield_now();
-                }
-            }
-        });
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 
 use super::cooperative::{Helped, SharedCopy};
 use super::doorbell::{Cause, Doorbell, Sleepers};
-use super::fifo::{self, Fifo, Shared};
+use super::fifo::{self, CHUNK_BYTES, Fifo, Shared};
 use super::flags::{Arrival, Meeting, Stamp};
 use super::readers::Readers;
 use super::ring::{Cell, Payload, Positions, Ring};
@@ -301,6 +301,41 @@ fn loom_fifo_keeps_order_and_reuses_cells() {
                 spin_once();
             }
         }
+        producer.join().unwrap();
+    });
+}
+
+#[test]
+fn loom_a_receiver_follows_a_message_that_is_being_written() {
+    const CHUNKS: usize = 3;
+    explore(3, || {
+        let shared = Arc::new((Shared::default(), [const { () }; CHUNKS].map(|()| AtomicU32::new(0))));
+        let theirs = Arc::clone(&shared);
+        let producer = thread::spawn(move || {
+            // SAFETY: the data area is not accessed: the model's data stand for it.
+            let fifo = unsafe { Fifo::new(&theirs.0, std::ptr::dangling_mut(), 512) };
+            let is_sent = fifo.producer().send_in_chunks([1, 2], CHUNKS * CHUNK_BYTES, |_, range| {
+                theirs.1[range.start / CHUNK_BYTES].store(range.end as u32, Ordering::Relaxed);
+            });
+            assert!(is_sent);
+        });
+        // SAFETY: as above.
+        let fifo = unsafe { Fifo::new(&shared.0, std::ptr::dangling_mut(), 512) };
+        let consumer = fifo.consumer();
+        let (mut done, mut followed) = (0, None);
+        while !consumer.has_message() && followed.is_none() {
+            done = 0;
+            followed = consumer.follow([1, 2], 2, |_, range| {
+                assert_eq!(range.start, done, "chunks come in their order");
+                done = range.end;
+                for end in (range.start..range.end).step_by(CHUNK_BYTES).map(|start| start + CHUNK_BYTES) {
+                    let data = shared.1[end / CHUNK_BYTES - 1].load(Ordering::Relaxed);
+                    assert_eq!(data as usize, end, "a chunk that counts as written is written");
+                }
+            });
+            spin_once();
+        }
+        assert!(followed.is_none() || followed == Some(done) && done == CHUNKS * CHUNK_BYTES);
         producer.join().unwrap();
     });
 }
