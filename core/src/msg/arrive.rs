@@ -9,7 +9,7 @@ use crate::base::trace::Event;
 use crate::coll::teams::Teams;
 use crate::endpoint::HEAP_KEY;
 use pelago_fabric::shm::fifo::{Consumer, INLINE_BYTES, Payload, Words};
-use pelago_fabric::{CORRUPT_REMEDY, Remote, copy};
+use pelago_fabric::{CORRUPT_REMEDY, Remote};
 
 /// Unsolicited messages of one PE that are taken at once.
 const BATCH: usize = 64;
@@ -237,7 +237,7 @@ impl Exchange {
         let request = self.requests.get(id);
         let copied = bytes.min(request.room);
         // SAFETY: the caller of the receive keeps its room valid, and the payload has as many bytes.
-        unsafe { payload.copy_to(request.buffer, skipped, copied) };
+        unsafe { request.store_payload(0, payload, skipped, copied) };
         (request.envelope, request.bytes) = (envelope, bytes);
         request.finish();
         self.completed += 1;
@@ -283,7 +283,7 @@ impl Exchange {
                 let (bytes, request) = (data.bytes(), self.requests.get(id));
                 let copied = bytes.len().min(request.room);
                 // SAFETY: the caller of the receive keeps its room valid, and the message has as many bytes.
-                unsafe { copy::transfer(request.buffer, bytes.as_ptr(), copied) };
+                unsafe { request.store(0, bytes.as_ptr(), copied) };
                 (request.envelope, request.bytes) = (envelope, bytes.len());
                 request.finish();
                 self.completed += 1;
@@ -307,8 +307,8 @@ impl Exchange {
         let from = envelope.source as Pe;
         let request = self.requests.get(id);
         (request.envelope, request.bytes, request.pe) = (envelope, bytes, from);
-        let (target, wanted) = (request.buffer, bytes.min(request.room));
-        if self.read(world, (from, send), home, (target, wanted))? {
+        let wanted = bytes.min(request.room);
+        if self.read(world, (from, send), home, (id, wanted))? {
             self.complete(id);
             self.finish_send(from, send);
             return Some(());
@@ -318,12 +318,13 @@ impl Exchange {
         match wanted {
             0 => self.complete(id),
             _ => {
-                let is_alone = self.peers[from].arriving == 0 && self.peers[from].out.is_some();
+                let is_packed = request.packing.is_some() || home == Home::Packed;
+                let is_alone = !is_packed && self.peers[from].arriving == 0 && self.peers[from].out.is_some();
                 self.cma.note_asked(id, wanted, is_alone);
                 self.peers[from].arriving += 1;
             }
         }
-        self.accept(from, (send, id), (target, wanted));
+        self.accept(from, (send, id), wanted);
         Some(())
     }
 
@@ -334,7 +335,7 @@ impl Exchange {
         world: &Teams,
         (from, send): (Pe, u64),
         home: Home,
-        (target, bytes): (*mut u8, usize),
+        (id, bytes): (RequestId, usize),
     ) -> Option<bool> {
         let is_own = from == self.me;
         if !is_own && self.peers[from].out.is_none() {
@@ -346,9 +347,10 @@ impl Exchange {
                 offset.checked_add(bytes).filter(|&end| end <= world.memory.region_bytes())?;
                 // SAFETY: the range lies in the sender's region, which is mapped here; the caller of the
                 // receive keeps its room valid.
-                unsafe { copy::transfer(target, world.memory.heap(from).add(offset), bytes) };
+                unsafe { self.requests.get(id).store(0, world.memory.heap(from).add(offset), bytes) };
                 Some(true)
             }
+            Home::Packed => Some(false),
             Home::Private(address) => {
                 let pid = if is_own { Some(std::process::id()) } else { world.pid_of(from) };
                 if pid == Some(std::process::id()) {
@@ -357,22 +359,49 @@ impl Exchange {
                     // SAFETY: the sender is a thread of this process, or this PE. It keeps its data valid
                     // until it hears that they were read, and does not close during this copy; the caller of
                     // the receive keeps its room valid.
-                    unsafe { copy::transfer(target, address as *const u8, bytes) };
+                    unsafe { self.requests.get(id).store(0, address as *const u8, bytes) };
                     return Some(true);
                 }
                 let peer = &self.peers[from];
                 let Some(pid) = pid.filter(|_| peer.is_readable) else { return Some(false) };
-                if !self.cma.reads(bytes, peer.arriving == 0) {
+                let request = self.requests.get(id);
+                let (target, packing) = (request.buffer, request.packing.take());
+                if !self.cma.reads(bytes, packing.is_none() && peer.arriving == 0) {
+                    self.requests.get(id).packing = packing;
                     return Some(false);
                 }
-                let start = self.cma.start_read(bytes);
                 // SAFETY: the caller of the receive keeps its room valid.
-                let is_read = unsafe { self.read_process((from, send), (pid, address), (target, bytes)) };
-                self.cma.note_read(bytes, start);
+                let is_read = unsafe {
+                    match packing {
+                        None => self.read_timed((from, send), (pid, address), (target, bytes)),
+                        Some(packing) => {
+                            let is_read = self.read_and_unpack((pid, address), &*packing, bytes);
+                            self.requests.get(id).packing = Some(packing);
+                            is_read
+                        }
+                    }
+                };
                 self.peers[from].is_readable = is_read;
                 Some(is_read)
             }
         }
+    }
+
+    /// As [`read_process`](Exchange::read_process). The first reads are timed.
+    ///
+    /// # Safety
+    /// `target` is valid for writes of `bytes` bytes.
+    unsafe fn read_timed(
+        &mut self,
+        message: (Pe, u64),
+        from: (u32, u64),
+        (target, bytes): (*mut u8, usize),
+    ) -> bool {
+        let start = self.cma.start_read(bytes);
+        // SAFETY: the caller guarantees the target.
+        let is_read = unsafe { self.read_process(message, from, (target, bytes)) };
+        self.cma.note_read(bytes, start);
+        is_read
     }
 
     /// Tells a sender that its message was received, or matched.
@@ -412,16 +441,18 @@ impl Exchange {
     }
 
     /// Asks for the data of an announced message: in pieces, or over a network in the buffer itself.
-    fn accept(&mut self, from: Pe, (send, id): (u64, RequestId), (buffer, wanted): (*mut u8, usize)) {
+    fn accept(&mut self, from: Pe, (send, id): (u64, RequestId), wanted: usize) {
         let mut answer = Answer::accept(send, id, wanted, Target::Pieces);
-        if self.peers[from].out.is_none() && wanted > 0 {
+        let request = self.requests.get(id);
+        let (buffer, is_packed) = (request.buffer, request.packing.is_some());
+        if self.peers[from].out.is_none() && wanted > 0 && !is_packed {
             match Exchange::home((buffer, wanted), self.region) {
                 Home::Symmetric(offset) => {
                     let memory = Remote { key: HEAP_KEY, offset_bytes: offset as usize };
                     answer = Answer::accept(send, id, wanted, Target::Memory(memory));
                 }
                 // The buffer is exposed when the answer is sent.
-                Home::Private(_) => answer.exposes = Some(id),
+                _ => answer.exposes = Some(id),
             }
         }
         self.answer(from, answer);
@@ -449,7 +480,7 @@ impl Exchange {
         let (wanted, bytes) = (request.bytes.min(request.room), payload.len());
         let moved = request.moved.checked_add(bytes).filter(|&moved| moved <= wanted)?;
         // SAFETY: the caller of the receive keeps its room valid, in which the piece lies.
-        unsafe { payload.copy_to(request.buffer.add(request.moved), 0, bytes) };
+        unsafe { request.store_payload(request.moved, payload, 0, bytes) };
         request.moved = moved;
         if moved == wanted {
             self.peers[from].arriving -= 1;

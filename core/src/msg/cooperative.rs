@@ -6,7 +6,7 @@
 //! before its receive is complete.
 
 use super::process;
-use super::request::{Phase, RequestId};
+use super::request::{Phase, Request, RequestId};
 use super::state::{Answer, Exchange};
 use crate::Pe;
 use crate::coll::teams::Teams;
@@ -126,7 +126,9 @@ impl Exchange {
         (from, id): (Pe, RequestId),
         [bytes, address, round]: [u64; 3],
     ) -> Option<()> {
-        let send = self.requests.find(id).filter(|send| send.phase == Phase::Sent && send.pe == from)?;
+        let can_help =
+            |send: &&mut Request| send.phase == Phase::Sent && send.pe == from && send.packing.is_none();
+        let send = self.requests.find(id).filter(can_help)?;
         let units = Units::of(usize::try_from(bytes).ok().filter(|&bytes| bytes <= send.room)?);
         let (source, round) = (send.buffer.cast_const(), u32::try_from(round).ok()?);
         let copy = self.peers[from].out.as_ref()?.copy;

@@ -21,6 +21,7 @@ pub mod matching;
 mod network;
 pub mod operation;
 mod outgoing;
+pub mod packing;
 mod peers;
 pub mod process;
 pub mod queue;

@@ -2,6 +2,7 @@
 
 use super::envelope::{ANY_TAG, Context, Envelope, Tag};
 use super::outgoing::First;
+use super::packing::Packing;
 use super::request::{Completed, Phase, Request, RequestId, Status};
 use super::state::{Direct, Exchange, State, Unexpected};
 use super::wire::eager_words;
@@ -116,11 +117,7 @@ impl TwoSided {
         let (me, exchange) = (self.my_pe(), &mut state.exchange);
         let envelope = Envelope { context: to.context, source: me as u32, tag: to.tag };
         let is_eager = bytes <= exchange.peers[to.pe].eager_bytes;
-        if self.tally.is_recording() {
-            let peer = &mut exchange.peers[to.pe];
-            self.tally.note(|| Event::departure("send", (me, to.pe), peer.recorded, bytes));
-            peer.recorded += 1;
-        }
+        self.record_send(exchange, to.pe, bytes);
         if mode != Mode::Synchronous && exchange.leaves_at_once(to.pe, bytes) && !self.is_closed() {
             let first = First::eager(to.tag, to.context, (data, bytes));
             // SAFETY: the caller guarantees the data.
@@ -129,7 +126,6 @@ impl TwoSided {
                 Some(held) => state = held,
             }
         }
-        let exchange = &mut state.exchange;
         let owned = (mode == Mode::Buffered && (to.pe != me || !is_eager)).then(|| {
             // SAFETY: the caller guarantees the data.
             Box::<[u8]>::from(unsafe { std::slice::from_raw_parts(data, bytes) })
@@ -147,21 +143,76 @@ impl TwoSided {
             owned,
             ..Exchange::receive_request(envelope, std::ptr::null_mut(), 0)
         };
+        Ok(self.queue_send(state, request))
+    }
+
+    /// Whether [`start_send_packed`](TwoSided::start_send_packed) takes a message of this length.
+    pub fn sends_packed(&self, pe: Pe, bytes: usize) -> bool {
+        let state = self.lock();
+        let peer = &state.exchange.peers[pe];
+        pe != self.my_pe() && peer.out.is_some() && bytes > peer.eager_bytes
+    }
+
+    /// Starts a send of `bytes` bytes that do not lie in one piece. `None` if it is complete. The message
+    /// moves while this PE makes progress.
+    ///
+    /// # Errors
+    /// If the tag is [`ANY_TAG`].
+    ///
+    /// # Safety
+    /// The data are valid for reads until the send is complete.
+    #[track_caller]
+    pub unsafe fn start_send_packed(
+        &self,
+        to: Address,
+        packing: Box<dyn Packing>,
+        bytes: usize,
+        is_synchronous: bool,
+    ) -> Result<Option<RequestId>> {
+        callback::forbid(self, "send");
+        self.check_tag("send", to.tag)?;
+        let envelope = Envelope { context: to.context, source: self.my_pe() as u32, tag: to.tag };
+        let request = Request {
+            phase: Phase::Queued,
+            pe: to.pe,
+            packing: Some(packing),
+            is_synchronous,
+            bytes,
+            ..Exchange::receive_request(envelope, std::ptr::null_mut(), bytes)
+        };
+        let mut state = self.lock();
+        self.record_send(&mut state.exchange, to.pe, bytes);
+        Ok(self.queue_send(state, request))
+    }
+
+    /// Records the departure of a message.
+    fn record_send(&self, exchange: &mut Exchange, to: Pe, bytes: usize) {
+        if self.tally.is_recording() {
+            let (me, peer) = (self.my_pe(), &mut exchange.peers[to]);
+            self.tally.note(|| Event::departure("send", (me, to), peer.recorded, bytes));
+            peer.recorded += 1;
+        }
+    }
+
+    /// Sends a message as soon as it is the first of those that wait. `None` if it is complete.
+    #[track_caller]
+    fn queue_send(&self, mut state: Held<'_, State>, request: Request) -> Option<RequestId> {
+        let (me, to, exchange) = (self.my_pe(), request.pe, &mut state.exchange);
         let is_detached = request.owned.is_some();
         let id = exchange.requests.add(request);
         // Once this PE is closed, the buffers of other requests may be gone.
-        match (to.pe == me, self.is_closed()) {
+        match (to == me, self.is_closed()) {
             (true, false) => self.send_to_self(exchange, id),
             (true, true) => exchange.complete(id),
             (false, false) => {
-                exchange.peers[to.pe].waiting.push_back(id);
-                exchange.flush_or_note_busy(to.pe);
+                exchange.peers[to].waiting.push_back(id);
+                exchange.flush_or_note_busy(to);
             }
-            (false, true) => exchange.peers[to.pe].waiting.push_back(id),
+            (false, true) => exchange.peers[to].waiting.push_back(id),
         }
         let has_net_work = exchange.has_net_work();
         drop(state);
-        if to.pe == me {
+        if to == me {
             self.ring_own_sleepers();
         }
         if has_net_work {
@@ -169,7 +220,7 @@ impl TwoSided {
         }
         // A buffered send, or one that is complete, has no request for the caller.
         let is_over = is_detached || self.lock().exchange.requests.free_if_done(id).is_some();
-        Ok((!is_over).then_some(id))
+        (!is_over).then_some(id)
     }
 
     /// A message to this PE itself.
@@ -210,7 +261,22 @@ impl TwoSided {
                 return Started::Done(status);
             }
         }
-        Started::Pending(self.post_receive(state, pattern, (buffer, room)))
+        Started::Pending(self.post_receive(state, pattern, (buffer, room), None))
+    }
+
+    /// Starts a receive of a message that this pattern matches, whose data, at most `room` bytes, are
+    /// unpacked.
+    ///
+    /// # Safety
+    /// The places of the data are valid for writes until the receive is complete.
+    #[track_caller]
+    pub unsafe fn start_receive_packed(
+        &self,
+        pattern: Envelope,
+        packing: Box<dyn Packing>,
+        room: usize,
+    ) -> RequestId {
+        self.post_receive(self.lock(), pattern, (std::ptr::null_mut(), room), Some(packing))
     }
 
     #[inline(never)]
@@ -232,10 +298,12 @@ impl TwoSided {
         mut state: Held<'_, State>,
         pattern: Envelope,
         (buffer, room): (*mut u8, usize),
+        packing: Option<Box<dyn Packing>>,
     ) -> RequestId {
         let buffer = if room == 0 { std::ptr::NonNull::<u8>::dangling().as_ptr() } else { buffer };
         let exchange = &mut state.exchange;
-        let id = exchange.requests.add(Exchange::receive_request(pattern, buffer, room));
+        let request = Request { packing, ..Exchange::receive_request(pattern, buffer, room) };
+        let id = exchange.requests.add(request);
         match exchange.matching.find_unexpected(&pattern) {
             None => {
                 let place = exchange.matching.post(pattern, id);
@@ -307,19 +375,21 @@ impl TwoSided {
         }
     }
 
-    /// Starts the receive of a message that a probe has matched.
+    /// Starts the receive of a message that a probe has matched, into a buffer, or to be unpacked.
     ///
     /// # Safety
-    /// `buffer` is valid for writes until the receive is complete.
+    /// The buffer, or the places of the data, are valid for writes until the receive is complete.
     #[track_caller]
     pub unsafe fn start_receive_matched(
         &self,
         matched: Matched,
         (buffer, room): (*mut u8, usize),
+        packing: Option<Box<dyn Packing>>,
     ) -> RequestId {
         let Matched { envelope, message } = matched;
         let mut state = self.lock();
-        let id = state.exchange.requests.add(Exchange::receive_request(envelope, buffer, room));
+        let request = Request { packing, ..Exchange::receive_request(envelope, buffer, room) };
+        let id = state.exchange.requests.add(request);
         self.receive_unexpected(state, id, envelope, message);
         id
     }

@@ -163,12 +163,11 @@ impl Exchange {
         while let Some(&id) = self.peers[pe].pushing.front() {
             let Exchange { requests, peers, .. } = self;
             let (send, Some(out)) = (requests.get(id), &mut peers[pe].out) else { break };
-            // At most half of the longest message: the receiver copies one piece while the next one is written.
+            // At most half of the longest message: one piece is copied while the next one is written.
             let piece_bytes = PIECE_BYTES.min(out.fifos[SOLICITED].message_bytes() / 2);
             let piece = (send.asked - send.moved).min(piece_bytes);
-            let words = [Kind::Data.with(send.partner), 0];
             // SAFETY: the caller of the send keeps its data valid until it is complete.
-            if !unsafe { out.fifos[SOLICITED].send(words, &[], send.buffer.add(send.moved), piece) } {
+            if !unsafe { out.send_piece(send, piece) } {
                 break;
             }
             has_sent = true;
@@ -194,6 +193,7 @@ impl Exchange {
         // From now on the receiver may answer.
         send.phase = Phase::Sent;
         let home = match out {
+            Some(_) if send.packing.is_some() => Home::Packed,
             Some(_) => Exchange::home((send.buffer, send.room), self.region),
             // No other node can read an address.
             None => Home::Private(0),

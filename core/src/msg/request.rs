@@ -4,6 +4,7 @@
 //! test. Its generation changes then, so that an old identifier finds nothing.
 
 use super::envelope::{Envelope, Tag};
+use super::packing::Packing;
 use super::queue::Place;
 use super::wire::Target;
 use crate::Pe;
@@ -69,8 +70,10 @@ pub struct Request {
     pub pe: Pe,
     /// The message's envelope; or the pattern of a receive without a message.
     pub envelope: Envelope,
-    /// The data of a send, or the place of those of a receive.
+    /// The data of a send, or the place of those of a receive, if they lie in one piece.
     pub buffer: *mut u8,
+    /// Where they lie otherwise.
+    pub packing: Option<Box<dyn Packing>>,
     /// The length of a send's data, or the room of a receive.
     pub room: usize,
     /// The length of the message.

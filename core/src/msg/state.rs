@@ -571,6 +571,7 @@ impl Exchange {
             pe: pattern.source as Pe,
             envelope: pattern,
             buffer,
+            packing: None,
             room,
             bytes: 0,
             moved: 0,

@@ -90,6 +90,8 @@ pub enum Home {
     Private(u64),
     /// At an offset in the sender's part of symmetric memory.
     Symmetric(u64),
+    /// In several pieces.
+    Packed,
 }
 
 /// Where a receiver wants the data of a long message.
@@ -136,18 +138,20 @@ pub struct Announcement {
 
 impl Announcement {
     pub fn words(self) -> [u64; ANNOUNCE_WORDS] {
-        let (address, is_symmetric) = match self.home {
+        let (address, home) = match self.home {
             Home::Private(address) => (address, 0),
             Home::Symmetric(offset) => (offset, 1),
+            Home::Packed => (0, 2),
         };
-        [self.send, self.bytes as u64, address, is_symmetric]
+        [self.send, self.bytes as u64, address, home]
     }
 
     /// `None` if no sender has written these words.
-    pub fn from_words([send, bytes, address, is_symmetric]: [u64; ANNOUNCE_WORDS]) -> Option<Announcement> {
-        let home = match is_symmetric {
-            0 => Home::Private(address),
-            1 => Home::Symmetric(address),
+    pub fn from_words([send, bytes, address, home]: [u64; ANNOUNCE_WORDS]) -> Option<Announcement> {
+        let home = match (home, address) {
+            (0, _) => Home::Private(address),
+            (1, _) => Home::Symmetric(address),
+            (2, 0) => Home::Packed,
             _ => return None,
         };
         let bytes = usize::try_from(bytes).ok().filter(|&bytes| bytes <= isize::MAX as usize)?;
@@ -186,11 +190,12 @@ mod tests {
 
     #[test]
     fn an_announcement_survives_its_words() {
-        for home in [Home::Private(u64::MAX), Home::Symmetric(64)] {
+        for home in [Home::Private(u64::MAX), Home::Symmetric(64), Home::Packed] {
             let announcement = Announcement { send: VALUE_MAX, bytes: 1 << 40, home };
             assert_eq!(Announcement::from_words(announcement.words()), Some(announcement));
         }
-        assert_eq!(Announcement::from_words([0, 0, 0, 2]), None);
+        assert_eq!(Announcement::from_words([0, 0, 0, 3]), None);
+        assert_eq!(Announcement::from_words([0, 0, 8, 2]), None);
         assert_eq!(Announcement::from_words([1 << 48, 0, 0, 0]), None);
         assert_eq!(Announcement::from_words([0, u64::MAX, 0, 0]), None);
         assert_eq!(Kind::of(11 << 48), None);

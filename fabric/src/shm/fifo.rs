@@ -141,6 +141,12 @@ impl<'a> Payload<'a> {
         self.bytes == 0
     }
 
+    /// Where it lies.
+    #[cfg(not(loom))]
+    pub fn start(&self) -> *const u8 {
+        self.data
+    }
+
     /// Copies `bytes` bytes of it, from `skipped` on.
     ///
     /// # Safety

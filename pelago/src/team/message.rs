@@ -367,7 +367,7 @@ impl Message<'_, '_> {
     pub fn receive<T: Element>(self, into: &mut [T]) -> Result<Received> {
         let (core, room) = (self.team.world.core(), size_of_val(into));
         // SAFETY: the slice is borrowed until the receive is complete, and takes any bytes.
-        let id = unsafe { core.start_receive_matched(self.matched, (into.as_mut_ptr().cast(), room)) };
+        let id = unsafe { core.start_receive_matched(self.matched, (into.as_mut_ptr().cast(), room), None) };
         self.team.received(core.wait_for_message(id), room)
     }
 }

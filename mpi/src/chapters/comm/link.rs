@@ -68,7 +68,7 @@ impl Link {
         let mut words = vec![0u64; matched.status().bytes / size_of::<u64>()];
         let room = (words.as_mut_ptr().cast(), size_of_val(&words[..]));
         // SAFETY: the words live until the receive is complete.
-        let id = unsafe { mpi.core.start_receive_matched(matched, room) };
+        let id = unsafe { mpi.core.start_receive_matched(matched, room, None) };
         mpi.core.wait_for_message(id);
         Ok(words)
     }

@@ -194,7 +194,7 @@ impl Place {
         attached.used = 0;
         drop(attached);
         for Message { id, data, .. } in messages {
-            let message = request::Message { id, receive: None, unpack: None, kept: Some(data) };
+            let message = request::Message { id, receive: None, kept: Some(data) };
             request::detach(mpi, Active::Message(message));
         }
     }

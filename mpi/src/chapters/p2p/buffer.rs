@@ -2,8 +2,45 @@
 
 use crate::abi::*;
 use crate::chapters::data::Data;
-use crate::chapters::datatype::Datatype;
+use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::error::{Error, Result, ensure};
+use pelago_core::msg::packing::Packing;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The data of a message that have gaps in the buffer.
+pub struct Gaps {
+    datatype: Arc<Datatype>,
+    buffer: *mut u8,
+}
+
+// SAFETY: the program leaves the buffer alone until the operation is complete, whichever thread copies it.
+unsafe impl Send for Gaps {}
+
+impl Gaps {
+    /// The data of elements of this datatype, at this address.
+    pub fn of(datatype: MPI_Datatype, buffer: *mut c_void) -> Result<Box<Gaps>> {
+        Ok(Box::new(Gaps { datatype: datatype::share(datatype)?, buffer: buffer.cast() }))
+    }
+}
+
+impl Packing for Gaps {
+    unsafe fn pack(&self, range: Range<usize>, into: *mut u8) {
+        // SAFETY: the caller promises the room, and the program the elements.
+        unsafe {
+            let into = std::slice::from_raw_parts_mut(into, range.len());
+            self.datatype.pack_range(self.buffer, range.start, into);
+        }
+    }
+
+    unsafe fn unpack(&self, range: Range<usize>, from: *const u8) {
+        // SAFETY: the caller promises the data, and the program room for the elements.
+        unsafe {
+            let from = std::slice::from_raw_parts(from, range.len());
+            self.datatype.unpack_range(from, range.start, self.buffer);
+        }
+    }
+}
 
 /// Data to send.
 pub enum Outgoing {

@@ -319,7 +319,7 @@ impl Operation for Running {
     fn detach(self: Box<Self>, mpi: &Mpi) {
         if let State::Send(send) = &mut *self.0.lock() {
             for (id, kept) in send.sends.drain(..) {
-                let sent = Message { id, receive: None, unpack: None, kept };
+                let sent = Message { id, receive: None, kept };
                 request::detach(mpi, Active::Message(sent));
             }
         }

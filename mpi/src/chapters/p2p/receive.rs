@@ -1,16 +1,27 @@
 //! Receives.
 
-use super::buffer::{bytes_of, given};
+use super::buffer::{Gaps, bytes_of, given};
 use crate::abi::*;
 use crate::chapters::comm::{Comm, KeptComm};
 use crate::chapters::data::Data;
 use crate::chapters::datatype;
 use crate::chapters::error::{Error, On, Result, ensure};
 use crate::chapters::library::{Mpi, output};
-use crate::chapters::request::{self, Active, Message, NO_PROCESS, Outcome, Received, Unpack};
+use crate::chapters::request::{self, Active, Message, NO_PROCESS, Outcome, Received};
 use pelago_core::msg::envelope::{Context, Envelope};
 use pelago_core::msg::operation::Started;
+use pelago_core::msg::packing::Packing;
 use pelago_core::msg::request::RequestId;
+use std::ptr;
+
+/// Data of at most this length are unpacked when all of them have come, if the call waits for them.
+const UNPACKED_TOGETHER_MAX: usize = 16 << 10;
+
+/// Where the data of a message go: in one piece, or with gaps.
+enum Place {
+    Buffer(*mut u8),
+    Gaps(Box<Gaps>),
+}
 
 /// A receive of these elements.
 #[derive(Clone, Copy)]
@@ -61,6 +72,12 @@ impl Receive {
             let status = unsafe { mpi.core.receive_message(pattern, (start, room)) };
             return Ok(Outcome::of_receive(comm, status, room));
         }
+        if room > UNPACKED_TOGETHER_MAX {
+            let gaps = Gaps::of(self.datatype, self.buffer)?;
+            // SAFETY: the caller promises the room, and this waits until the receive is complete.
+            let id = unsafe { mpi.core.start_receive_packed(pattern, gaps, room) };
+            return Ok(Outcome::of_receive(comm, mpi.core.wait_for_message(id), room));
+        }
         let mut data = Data::new(room);
         // SAFETY: the data live until the receive is complete; then the caller promises room for them.
         unsafe {
@@ -84,12 +101,16 @@ impl Receive {
         let Some(pattern) = pattern(&comm, self.source, self.tag)? else {
             return Ok(Active::Done(Outcome { status: NO_PROCESS, error: MPI_SUCCESS }));
         };
-        let begin = |into: *mut u8| {
-            // SAFETY: the caller promises the room, or it is memory that lives as long as the operation.
-            unsafe { mpi.core.start_receive(pattern, (into, room)) }
+        let id = match self.place(mpi, room)? {
+            // SAFETY: the caller promises the room.
+            Place::Buffer(into) => match unsafe { mpi.core.start_receive(pattern, (into, room)) } {
+                Started::Done(status) => return Ok(Active::Done(Outcome::of_receive(&comm, status, room))),
+                Started::Pending(id) => id,
+            },
+            // SAFETY: the caller promises the room.
+            Place::Gaps(gaps) => unsafe { mpi.core.start_receive_packed(pattern, gaps, room) },
         };
-        // SAFETY: the program keeps the conditions that the standard has for this call.
-        unsafe { self.begin(mpi, comm, room, begin) }
+        Ok(Active::Message(Message { id, receive: Some((comm, room)), kept: None }))
     }
 
     /// Starts the receive: its request.
@@ -134,42 +155,19 @@ impl Receive {
     #[inline(never)]
     fn pending(self, mpi: &Mpi, id: RequestId, room: usize) -> Result<MPI_Request> {
         let receive = Some((mpi.keep_comm(self.comm)?, room));
-        let message = Message { id, receive, unpack: None, kept: None };
+        let message = Message { id, receive, kept: None };
         request::started(Active::Message(message), On::Comm(self.comm))
     }
 
-    /// Starts a receive by `begin`, into the buffer, or into memory from which the data are unpacked.
-    unsafe fn begin(
-        self,
-        mpi: &Mpi,
-        comm: KeptComm,
-        room: usize,
-        begin: impl FnOnce(*mut u8) -> Started,
-    ) -> Result<Active> {
+    /// Where the data go.
+    fn place(&self, mpi: &Mpi, room: usize) -> Result<Place> {
         let layout = mpi.layout(self.count, self.datatype)?;
-        let (mut kept, mut unpack) = (None, None);
-        let into = match layout.run(self.count as usize) {
-            Some(offset) => self.buffer.cast::<u8>().wrapping_offset(offset),
-            None => {
-                let data = kept.insert(Data::new(room));
-                unpack =
-                    Some(Unpack { datatype: datatype::share(self.datatype)?, buffer: self.buffer.cast() });
-                data.as_mut_ptr()
-            }
+        let Some(offset) = layout.run(self.count as usize) else {
+            return Ok(Place::Gaps(Gaps::of(self.datatype, self.buffer)?));
         };
+        let into = self.buffer.cast::<u8>().wrapping_offset(offset);
         given(into, room)?;
-        Ok(match begin(into) {
-            Started::Pending(id) => {
-                Active::Message(Message { id, receive: Some((comm, room)), unpack, kept })
-            }
-            Started::Done(status) => {
-                if let (Some(Unpack { datatype, buffer }), Some(data)) = (&unpack, &kept) {
-                    // SAFETY: the caller promises room for the data.
-                    unsafe { datatype.unpack(data.as_ptr(), status.bytes.min(room), *buffer) };
-                }
-                Active::Done(Outcome::of_receive(&comm, status, room))
-            }
-        })
+        Ok(Place::Buffer(into))
     }
 
     /// Refuses arguments of a receive of a message that a probe has taken.
@@ -193,12 +191,13 @@ impl Receive {
         matched: pelago_core::msg::operation::Matched,
     ) -> Result<Active> {
         let room = bytes_of(self.count, mpi.layout(self.count, self.datatype)?)?;
-        let begin = |into: *mut u8| {
-            // SAFETY: the caller promises the room, or it is memory that lives as long as the operation.
-            Started::Pending(unsafe { mpi.core.start_receive_matched(matched, (into, room)) })
+        let (into, gaps): (_, Option<Box<dyn Packing>>) = match self.place(mpi, room)? {
+            Place::Buffer(into) => (into, None),
+            Place::Gaps(gaps) => (ptr::null_mut(), Some(gaps)),
         };
-        // SAFETY: the program keeps the conditions that the standard has for this call.
-        unsafe { self.begin(mpi, comm, room, begin) }
+        // SAFETY: the caller promises the room.
+        let id = unsafe { mpi.core.start_receive_matched(matched, (into, room), gaps) };
+        Ok(Active::Message(Message { id, receive: Some((comm, room)), kept: None }))
     }
 }
 

@@ -1,9 +1,9 @@
 //! Sends in all modes.
 
-use super::buffer::{bytes_of, given, outgoing};
+use super::buffer::{Gaps, bytes_of, given, outgoing, packed};
 use crate::abi::*;
 use crate::chapters::comm::Comm;
-use crate::chapters::datatype;
+use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::error::{On, Result, ensure};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::request::{self, Active, Message, Outcome};
@@ -51,12 +51,40 @@ impl Send {
     pub unsafe fn run(self, mpi: &Mpi) -> Result {
         let address = address(mpi.comm(self.comm)?, self.dest, self.tag)?;
         let datatype = mpi.layout(self.count, self.datatype)?;
+        let bytes = bytes_of(self.count, datatype)?;
+        let Some(offset) = datatype.run(self.count as usize) else {
+            // SAFETY: the caller promises the elements.
+            return unsafe { self.run_with_gaps(mpi, address, datatype) };
+        };
+        let Some(address) = address else { return Ok(()) };
+        let start = self.buffer.cast::<u8>().wrapping_offset(offset);
+        given(start, bytes)?;
         // SAFETY: the caller promises the elements, and this waits until the send is complete.
         unsafe {
-            let data = outgoing(self.buffer, self.count, datatype)?;
-            let Some(address) = address else { return Ok(()) };
-            given(data.data().0, data.data().1)?;
-            if let Some(id) = mpi.core.start_send(address, data.data(), self.mode)? {
+            if let Some(id) = mpi.core.start_send(address, (start, bytes), self.mode)? {
+                mpi.core.wait_for_message(id);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for data with gaps.
+    #[inline(never)]
+    unsafe fn run_with_gaps(self, mpi: &Mpi, address: Option<Address>, datatype: &Datatype) -> Result {
+        let Some(address) = address else { return Ok(()) };
+        let bytes = bytes_of(self.count, datatype)?;
+        // SAFETY: the caller promises the elements, and this waits until the send is complete.
+        unsafe {
+            let pending = if mpi.core.sends_packed(address.pe, bytes) {
+                let gaps = Gaps::of(self.datatype, self.buffer.cast_mut())?;
+                let is_synchronous = self.mode == Mode::Synchronous;
+                mpi.core.start_send_packed(address, gaps, bytes, is_synchronous)?.map(|id| (id, None))
+            } else {
+                let data = packed(self.buffer.cast(), self.count as usize, datatype);
+                let pending = mpi.core.start_send(address, (data.as_ptr(), bytes), self.mode)?;
+                pending.map(|id| (id, Some(data)))
+            };
+            if let Some((id, _kept)) = pending {
                 mpi.core.wait_for_message(id);
             }
         }
@@ -92,7 +120,7 @@ impl Send {
             let Some(address) = address else { return Ok(None) };
             given(data.data().0, data.data().1)?;
             let pending = mpi.core.start_send(address, data.data(), self.mode)?;
-            Ok(pending.map(|id| Message { id, receive: None, unpack: None, kept: data.kept() }))
+            Ok(pending.map(|id| Message { id, receive: None, kept: data.kept() }))
         }
     }
 

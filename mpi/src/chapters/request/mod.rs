@@ -14,7 +14,6 @@ pub use status::*;
 use crate::abi::*;
 use crate::chapters::comm::{Comm, KeptComm};
 use crate::chapters::data::Data;
-use crate::chapters::datatype::Datatype;
 use crate::chapters::error::{Error, On, Result};
 use crate::chapters::generalized::Generalized;
 use crate::chapters::library::Mpi;
@@ -84,17 +83,10 @@ pub struct Received {
 /// A send or a receive.
 pub struct Message {
     pub id: RequestId,
-    /// Of a receive: the communicator, the room in bytes, and where data go that were received elsewhere.
+    /// Of a receive: the communicator, and the room in bytes.
     pub receive: Option<(KeptComm, usize)>,
-    pub unpack: Option<Unpack>,
     /// Data that live as long as the operation.
     pub kept: Option<Data>,
-}
-
-/// A buffer that gets data in the layout of a datatype.
-pub struct Unpack {
-    pub datatype: Arc<Datatype>,
-    pub buffer: *mut u8,
 }
 
 /// A collective operation.
@@ -229,13 +221,6 @@ impl Message {
             let status = if status.is_cancelled { cancelled() } else { EMPTY_STATUS };
             return Outcome { status, error: MPI_SUCCESS };
         };
-        if let (Some(Unpack { datatype, buffer }), Some(data)) = (&self.unpack, &self.kept)
-            && !status.is_cancelled
-        {
-            // SAFETY: the program keeps the buffer until the receive is complete; it has room for the data,
-            // because the receive had no more.
-            unsafe { datatype.unpack(data.as_ptr(), status.bytes.min(*room), *buffer) };
-        }
         Outcome::of_receive(comm, status, *room)
     }
 }

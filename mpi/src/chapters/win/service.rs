@@ -184,7 +184,7 @@ impl Service {
             let mut words = vec![0u64; status.bytes.div_ceil(8)].into_boxed_slice();
             let room = (words.as_mut_ptr().cast(), status.bytes);
             // SAFETY: the words live until the receive is complete.
-            let receive = Some(unsafe { world.start_receive_matched(matched, room) });
+            let receive = Some(unsafe { world.start_receive_matched(matched, room, None) });
             let origin = state.queues.entry(status.source).or_default();
             origin.requests.push_back(Arrived { receive, words, bytes: status.bytes });
         }
