@@ -2,7 +2,7 @@
 
 use super::envelope::{Context, Envelope};
 use super::request::{Phase, Request, RequestId};
-use super::state::{Answer, Exchange, Kept, State, Unexpected, units};
+use super::state::{Answer, CHUNK_LOOKS, Exchange, Kept, State, Unexpected, units};
 use super::wire::{ANNOUNCE_WORDS, Announcement, Home, Kind, Target};
 use crate::Pe;
 use crate::base::trace::Event;
@@ -39,6 +39,9 @@ impl State {
                 if !is_taken {
                     break;
                 }
+            }
+            if unsolicited.is_coming() && exchange.matching.has_posted() {
+                follow_next(unsolicited, exchange, world, from);
             }
         }
         if !exchange.busy.is_empty() {
@@ -106,6 +109,33 @@ fn take_next(
             }
             Ok(is_taken)
         }
+    }
+}
+
+/// Receives the next message of a PE's FIFO while it is written, if it is eager and a posted receive gets it.
+fn follow_next(fifo: &mut Consumer<'_>, exchange: &mut Exchange, world: &Teams, from: Pe) {
+    let Some(words) = fifo.begun() else { return };
+    let Some((Kind::Eager, tag)) = Kind::of(words[0]) else { return };
+    let Ok(tag) = u32::try_from(tag) else { return };
+    let envelope = Envelope { context: Context(words[1]), source: from as u32, tag };
+    let Some(&id) = exchange.matching.first_posted(&envelope) else { return };
+    let request = exchange.requests.get(id);
+    let received = fifo.follow(words, CHUNK_LOOKS, |data, range| {
+        let end = range.end.min(request.room);
+        if range.start < end {
+            // SAFETY: the FIFO has the range, and the room of the receive as well.
+            unsafe { request.store(range.start, data, end - range.start) };
+        }
+    });
+    let Some(bytes) = received else { return };
+    fifo.release(bytes);
+    exchange.arrived += 1;
+    exchange.record(world, from, bytes);
+    exchange.peers[from].arrived += units(bytes);
+    exchange.matching.take_posted(&envelope);
+    exchange.has_received(from, id, envelope, bytes);
+    if fifo.has_freed_part() {
+        exchange.wake(from);
     }
 }
 
@@ -233,18 +263,25 @@ impl Exchange {
             self.keep(envelope, (payload, skipped), send);
             return Some(());
         };
-        peer.matched += units(bytes);
         let request = self.requests.get(id);
         let copied = bytes.min(request.room);
         // SAFETY: the caller of the receive keeps its room valid, and the payload has as many bytes.
         unsafe { request.store_payload(0, payload, skipped, copied) };
-        (request.envelope, request.bytes) = (envelope, bytes);
-        request.finish();
-        self.completed += 1;
+        self.has_received(from, id, envelope, bytes);
         if let Some(send) = send {
             self.finish_send(from, send);
         }
         Some(())
+    }
+
+    /// A posted receive has the data of an eager message.
+    #[inline(always)]
+    fn has_received(&mut self, from: Pe, id: RequestId, envelope: Envelope, bytes: usize) {
+        self.peers[from].matched += units(bytes);
+        let request = self.requests.get(id);
+        (request.envelope, request.bytes) = (envelope, bytes);
+        request.finish();
+        self.completed += 1;
     }
 
     /// Keeps an eager message that no receive has asked for.

@@ -32,7 +32,7 @@ const NET_EAGER_BYTES: usize = 64 << 10;
 /// its envelope, and its places in the queues.
 const UNIT_BYTES: usize = 128;
 /// Looks for the next chunk of a message that is being written. Its sender may have lost its core.
-const CHUNK_LOOKS: u32 = 200;
+pub(super) const CHUNK_LOOKS: u32 = 200;
 /// The least number of units that a PE keeps of each other one.
 const KEPT_MIN: u64 = 8;
 

@@ -85,6 +85,8 @@ pub struct Consumer<'m> {
     data_head: u64,
     /// Whether the last message has freed a part of the data area.
     has_freed_data: bool,
+    /// The position behind the last message whose sender did not go on while it was followed.
+    left_behind: u64,
 }
 
 // SAFETY: the data area is accessed by opaque copies only, and its parts belong to one end at a time; all
@@ -242,7 +244,7 @@ impl<'m> Fifo<'m> {
 
     /// The end that receives. A FIFO has one, which has received nothing before.
     pub fn consumer(self) -> Consumer<'m> {
-        Consumer { fifo: self, head: 0, data_head: 0, has_freed_data: false }
+        Consumer { fifo: self, head: 0, data_head: 0, has_freed_data: false, left_behind: 0 }
     }
 }
 
@@ -490,12 +492,24 @@ impl<'m> Consumer<'m> {
         is_coming(stamp, expected)
     }
 
+    /// The words of the next message, if its sender has begun to write a payload and has not finished, and
+    /// went on writing so far.
+    pub fn begun(&self) -> Option<Words> {
+        let cell = self.fifo.cell(self.head);
+        // SYNC POINT fifo-message: acquires the words.
+        let stamp = cell[0].load(Ordering::Acquire);
+        let is_begun = (stamp ^ BEGUN) >> 32 == Fifo::stamp(self.head, 0) >> 32;
+        (is_begun && self.left_behind != self.head.wrapping_add(1))
+            .then(|| [1, 2].map(|i| cell[i].load(Ordering::Relaxed)))
+    }
+
     /// Follows the sender of the oldest message, which has begun to write a payload for these words: `read`
     /// gets the ranges of the payload in their order, and the place of each, as they are written. The length
     /// of the payload, once it has all of it; `None` if no such message has begun, or the sender does not go
-    /// on within `looks` looks. The message stays the oldest one, and what was read can be read again.
+    /// on within `looks` looks, after which it is not followed again. The message stays the oldest one, and
+    /// what was read can be read again.
     pub fn follow(
-        &self,
+        &mut self,
         words: Words,
         looks: u32,
         mut read: impl FnMut(*const u8, Range<usize>),
@@ -507,7 +521,7 @@ impl<'m> Consumer<'m> {
         let complete = Fifo::stamp(self.head, bytes);
         let is_expected = begun ^ BEGUN == complete
             && (INLINE_BYTES + 1..=self.fifo.message_bytes()).contains(&bytes)
-            && [1, 2].map(|i| cell[i].load(Ordering::Relaxed)) == words;
+            && self.begun() == Some(words);
         if !is_expected {
             return None;
         }
@@ -523,7 +537,11 @@ impl<'m> Consumer<'m> {
                 read(data.wrapping_add(done), done..written);
                 (done, left) = (written, looks);
             } else {
-                left = left.checked_sub(1)?;
+                if left == 0 {
+                    self.left_behind = self.head.wrapping_add(1);
+                    return None;
+                }
+                left -= 1;
                 spin_once();
             }
         }

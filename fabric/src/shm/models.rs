@@ -321,7 +321,7 @@ fn loom_a_receiver_follows_a_message_that_is_being_written() {
         });
         // SAFETY: the data area is not accessed: the model's data stand for it.
         let fifo = unsafe { Fifo::new(&shared.0, std::ptr::dangling_mut(), 512) };
-        let consumer = fifo.consumer();
+        let mut consumer = fifo.consumer();
         let (mut done, mut followed) = (0, None);
         while !consumer.has_message() && followed.is_none() {
             done = 0;
