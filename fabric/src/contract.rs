@@ -184,6 +184,21 @@ pub trait Provider {
     /// at return. Messages between two PEs arrive in the order sent, once; messages and puts are not ordered.
     fn send(&self, pe: Pe, header: u64, payload: &[u8]) -> Status;
 
+    /// Sends a message whose payload is a word and, behind it, `rest`. A provider that needs them in one
+    /// piece joins them in `scratch`.
+    fn send_with_word(
+        &self,
+        pe: Pe,
+        header: u64,
+        (word, rest): (u64, &[u8]),
+        scratch: &mut Vec<u8>,
+    ) -> Status {
+        scratch.clear();
+        scratch.extend_from_slice(&word.to_ne_bytes());
+        scratch.extend_from_slice(rest);
+        self.send(pe, header, scratch)
+    }
+
     /// Makes progress on pending operations and passes events to `handle`: messages that have arrived, and
     /// operations that have completed. It never waits. Returns the number of events, including those that it
     /// does not pass on, such as a put of another PE. `handle` must not call this endpoint.

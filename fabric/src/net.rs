@@ -159,6 +159,16 @@ macro_rules! providers {
                 match self { $(Net::$variant(net) => net.send(pe, header, payload)),+ }
             }
 
+            fn send_with_word(
+                &self,
+                pe: Pe,
+                header: u64,
+                payload: (u64, &[u8]),
+                scratch: &mut Vec<u8>,
+            ) -> Status {
+                match self { $(Net::$variant(net) => net.send_with_word(pe, header, payload, scratch)),+ }
+            }
+
             fn progress(&self, handle: &mut dyn FnMut(Event<'_>)) -> FabricResult<usize> {
                 match self { $(Net::$variant(net) => net.progress(handle)),+ }
             }

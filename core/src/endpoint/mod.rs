@@ -497,6 +497,19 @@ impl Endpoint {
         self.call_if_open(|net| net.send(pe, header, payload)).is_some_and(|status| status != Status::Again)
     }
 
+    /// As [`try_send`](Self::try_send), of a payload that is a word and, behind it, other bytes.
+    pub fn try_send_with_word(
+        &self,
+        pe: Pe,
+        header: u64,
+        payload: (u64, &[u8]),
+        scratch: &mut Vec<u8>,
+    ) -> bool {
+        self.may_owe();
+        let status = self.call_if_open(|net| net.send_with_word(pe, header, payload, scratch));
+        status.is_some_and(|status| status != Status::Again)
+    }
+
     /// Counts one more operation that waits for another one, or for a reply.
     pub fn add_follower(&self) {
         self.started(&self.followers);

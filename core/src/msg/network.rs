@@ -61,7 +61,7 @@ impl TwoSided {
             Kind::Data => (0, payload),
             _ => {
                 let (second, rest) = payload.split_first_chunk()?;
-                (u64::from_le_bytes(*second), rest)
+                (u64::from_ne_bytes(*second), rest)
             }
         };
         let mut state = self.msg.get(&self.messaging.teams).lock();
@@ -123,9 +123,16 @@ impl TwoSided {
         (head, data): (&[u64], &[u8]),
         scratch: &mut Vec<u8>,
     ) -> bool {
+        let payload_bytes = size_of_val(&second) + size_of_val(head) + data.len();
+        if head.is_empty() {
+            return self.note_sent(pe, payload_bytes, || {
+                let header = Purpose::Message.over(first);
+                self.net_endpoint().try_send_with_word(pe, header, (second, data), scratch)
+            });
+        }
         scratch.clear();
-        scratch.extend_from_slice(&second.to_le_bytes());
-        head.iter().for_each(|word| scratch.extend_from_slice(&word.to_le_bytes()));
+        scratch.extend_from_slice(&second.to_ne_bytes());
+        head.iter().for_each(|word| scratch.extend_from_slice(&word.to_ne_bytes()));
         scratch.extend_from_slice(data);
         self.try_send(pe, first, scratch)
     }
@@ -250,9 +257,16 @@ impl TwoSided {
 
     /// Sends a message, and counts it.
     fn try_send(&self, pe: Pe, first: u64, payload: &[u8]) -> bool {
-        let is_sent = self.net_endpoint().try_send(pe, Purpose::Message.over(first), payload);
+        self.note_sent(pe, payload.len(), || {
+            self.net_endpoint().try_send(pe, Purpose::Message.over(first), payload)
+        })
+    }
+
+    /// Counts a message, if it is sent.
+    fn note_sent(&self, pe: Pe, bytes: usize, send: impl FnOnce() -> bool) -> bool {
+        let is_sent = send();
         if is_sent {
-            let event = || Event::new(Category::Network, "message").with(pe, payload.len());
+            let event = || Event::new(Category::Network, "message").with(pe, bytes);
             self.tally.add_net(|counts| counts.net_messages += 1, event);
         }
         is_sent

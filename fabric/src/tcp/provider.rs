@@ -203,6 +203,18 @@ impl Tcp {
         }
     }
 
+    /// Starts a message whose payload is these words and, behind them, these bytes.
+    fn start_message(&self, (peer, slot): (&Peer, u16), header: u64, words: &[u64], rest: &[u8]) -> Status {
+        let bytes = size_of_val(words) + rest.len();
+        let header = self.header(Kind::Message, slot, bytes, Remote { key: header, offset_bytes: 0 });
+        let data = (Data { start: rest.as_ptr(), bytes: rest.len() }, Source::Copied);
+        // SAFETY: the caller has lent the payload, which is copied before this returns.
+        match unsafe { self.start(peer, (header, words), data, Starts::Uncounted) } {
+            Status::Pending => Status::Done,
+            status => status,
+        }
+    }
+
     /// Starts an operation at a peer.
     ///
     /// # Safety
@@ -359,13 +371,24 @@ impl Provider for Tcp {
             let has_room = delivered.expect("the PE is one of this process");
             return if has_room { Status::Done } else { Status::Again };
         };
-        let (start, bytes) = (payload.as_ptr(), payload.len());
-        let header = self.header(Kind::Message, slot, bytes, Remote { key: header, offset_bytes: 0 });
-        let data = (Data { start, bytes }, Source::Copied);
-        // SAFETY: the caller has lent the payload, which is copied before this returns.
-        match unsafe { self.start(peer, (header, &[]), data, Starts::Uncounted) } {
-            Status::Pending => Status::Done,
-            status => status,
+        self.start_message((peer, slot), header, &[], payload)
+    }
+
+    fn send_with_word(
+        &self,
+        pe: Pe,
+        header: u64,
+        (word, rest): (u64, &[u8]),
+        scratch: &mut Vec<u8>,
+    ) -> Status {
+        match self.peer(pe) {
+            (Some(peer), slot) => self.start_message((peer, slot), header, &[word], rest),
+            (None, _) => {
+                scratch.clear();
+                scratch.extend_from_slice(&word.to_ne_bytes());
+                scratch.extend_from_slice(rest);
+                self.send(pe, header, scratch)
+            }
         }
     }
 

@@ -11,7 +11,7 @@
 //! count says which puts are complete, and a reply belongs to the oldest operation that expects one.
 
 use super::completion_queue::{CompletionQueue, Entry};
-use super::frame::{HEADER_BYTES, Header, PADDING_MAX};
+use super::frame::{HEADER_BYTES, Header, Kind, PADDING_MAX};
 use super::socket::{self, Moved};
 use super::stream::{self, Sealer};
 use crate::amo::AtomicKind;
@@ -228,7 +228,8 @@ impl SendQueue {
         true
     }
 
-    /// Adds a frame. Large data are sent at once as far as the connection has room.
+    /// Adds a frame. Large data are sent at once as far as the connection has room. The operands of a message
+    /// are the first words of its payload.
     ///
     /// # Safety
     /// The data are valid for reads as `source` says.
@@ -241,8 +242,9 @@ impl SendQueue {
         source: Source,
     ) -> io::Result<()> {
         let operand_bytes = size_of_val(operands);
-        debug_assert_eq!(operand_bytes, header.kind.operand_bytes());
+        debug_assert!(operand_bytes == header.kind.operand_bytes() || header.kind == Kind::Message);
         let (start, mut fixed_bytes) = (self.batch.len(), HEADER_BYTES + operand_bytes);
+        let mut operands_at = HEADER_BYTES;
         let is_large = data.bytes > GATHERED_BYTES;
         debug_assert!(
             is_large || !matches!(source, Source::Stays(Some(_))),
@@ -250,19 +252,21 @@ impl SendQueue {
         );
         let copied_bytes = if is_large { 0 } else { data.bytes };
         if is_large {
-            header.padding = self.padding(&header, data.start);
-            fixed_bytes = HEADER_BYTES + header.before_data_bytes();
+            header.padding = self.padding(&header, HEADER_BYTES + operand_bytes, data.start);
+            let padding_bytes = usize::from(header.padding) * size_of::<u64>();
+            fixed_bytes += padding_bytes;
+            // The payload of a message is in one piece.
+            operands_at += if header.kind == Kind::Message { padding_bytes } else { 0 };
         }
         self.batch.reserve(fixed_bytes + copied_bytes);
         // SAFETY: the batch has room for all of it; the caller has promised the data.
         unsafe {
             let place = self.batch.as_mut_ptr().add(start);
             place.cast::<[u8; HEADER_BYTES]>().write(header.to_bytes());
-            copy::transfer(place.add(HEADER_BYTES), operands.as_ptr().cast(), operand_bytes);
             if is_large {
-                let padding = place.add(HEADER_BYTES + operand_bytes);
-                padding.write_bytes(0, fixed_bytes - HEADER_BYTES - operand_bytes);
+                place.add(HEADER_BYTES).write_bytes(0, fixed_bytes - HEADER_BYTES);
             }
+            copy::transfer(place.add(operands_at), operands.as_ptr().cast(), operand_bytes);
             copy::transfer(place.add(fixed_bytes), data.start, copied_bytes);
             self.batch.set_len(start + fixed_bytes + copied_bytes);
         }
@@ -271,12 +275,12 @@ impl SendQueue {
     }
 
     /// The words of padding with which the kernel copies the data of a long frame quickly, from their source
-    /// and to a target of a region, which begins with a page. It puts the first byte of what is sent at once
-    /// at the start of a page, if nothing older is unacknowledged, and copies by the processor's string
-    /// instruction: see [`copy::is_slow_distance`].
+    /// and to a target of a region, which begins with a page. `before_bytes` are in front of the data. The
+    /// kernel puts the first byte of what is sent at once at the start of a page, if nothing older is
+    /// unacknowledged, and copies by the processor's string instruction: see [`copy::is_slow_distance`].
     #[cold]
-    fn padding(&self, header: &Header, source: *const u8) -> u8 {
-        let first = self.batch.len() - self.sent + HEADER_BYTES + header.kind.operand_bytes();
+    fn padding(&self, header: &Header, before_bytes: usize, source: *const u8) -> u8 {
+        let first = self.batch.len() - self.sent + before_bytes;
         let has_target = header.kind.is_put();
         let is_quick = |words: &u8| {
             let place = first + usize::from(*words) * size_of::<u64>();
@@ -454,7 +458,6 @@ impl SendQueue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::frame::Kind;
     use super::*;
 
     #[test]
@@ -465,7 +468,8 @@ mod tests {
             {
                 let queue = SendQueue { batch: vec![0; source % 4 * 32], ..SendQueue::default() };
                 let header = Header { offset, ..Header::control(kind, 0) };
-                let padding = queue.padding(&header, source as *const u8);
+                let before_bytes = HEADER_BYTES + kind.operand_bytes();
+                let padding = queue.padding(&header, before_bytes, source as *const u8);
                 let header = Header { padding, ..header };
                 let place = queue.batch.len() + HEADER_BYTES + header.before_data_bytes();
                 assert!(!copy::is_slow_distance(place, source), "{kind:?} from {source}");
@@ -475,11 +479,33 @@ mod tests {
         }
         let first_of_a_heap = Header { offset: 64, ..Header::control(Kind::PutSignal, 0) };
         assert_eq!(
-            SendQueue::default().padding(&first_of_a_heap, 128 as *const u8),
+            SendQueue::default().padding(&first_of_a_heap, HEADER_BYTES + 24, 128 as *const u8),
             u8::from(cfg!(target_arch = "x86_64"))
         );
         let array = Header { offset: 128, ..Header::control(Kind::Put, 0) };
-        assert_eq!(SendQueue::default().padding(&array, 64 as *const u8), 0);
+        assert_eq!(SendQueue::default().padding(&array, HEADER_BYTES, 64 as *const u8), 0);
+    }
+
+    /// The words of a message lie in front of its other data, behind the padding.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn the_payload_of_a_message_is_in_one_piece() {
+        let bytes = GATHERED_BYTES + 1;
+        let memory: Vec<u8> = (0..4 * 4096).map(|i| (i / 3) as u8).collect();
+        // The place of the data in the batch would be 8 bytes behind their source.
+        let start = memory.as_ptr().align_offset(4096) + HEADER_BYTES;
+        let rest = &memory[start..start + bytes];
+        let mut queue = SendQueue::default();
+        let header = Header { bytes: bytes as u32 + 8, ..Header::control(Kind::Message, 0) };
+        let data = Data { start: rest.as_ptr(), bytes };
+        // SAFETY: the data are valid, and are copied.
+        unsafe { queue.push(header, &[!7], data, Source::Copied) }.unwrap();
+        let mut sent = header;
+        sent.read(queue.batch.first_chunk().unwrap()).unwrap();
+        let payload = HEADER_BYTES + 8 * usize::from(sent.padding);
+        assert!(sent.padding > 0 && queue.batch[HEADER_BYTES..payload].iter().all(|&byte| byte == 0));
+        assert_eq!(queue.batch[payload..payload + 8], (!7_u64).to_ne_bytes());
+        assert!(queue.batch[payload + 8..] == *rest);
     }
 
     #[test]
