@@ -9,13 +9,8 @@
 //! Invariant: in order, after a round a rank has the combination of a range of ranks, with the lower half on
 //! the left; all ranks that have combined the same operands have the same expression.
 
-use super::transfer::{Inbox, Incoming, Wire, give};
+use super::transfer::{COPIED_BYTES, Inbox, Incoming, Wire, give};
 use crate::schedule::{Builder, Place, Rank, Remote, Slot};
-
-/// Up to this many bytes an operand that lies in the target is copied, so that no rank waits until it has
-/// been read. Only mailboxes without a limit have room for more: then it is a message, for which a copy is
-/// another pass over memory.
-const COPIED_BYTES: usize = 4 << 10;
 
 /// The ranks that take part in an operation.
 #[derive(Clone, Copy, Debug)]
@@ -202,6 +197,7 @@ impl Rounds<'_> {
         let (bytes, target) = (self.bytes, Place::target(self.offset));
         let fits = bytes <= b.mailbox_bytes();
         let mut sum = own;
+        // So that no rank waits until the operand has been read.
         if fits && own == target && bytes <= COPIED_BYTES {
             sum = b.scratch(bytes);
             b.copy(own, sum, bytes);

@@ -2,12 +2,21 @@
 //!
 //! An operand that fits in a mailbox is sent into it. A larger one needs a buffer at the receiver: its
 //! target, if both ends know that it is free; otherwise scratch memory that the receiver announces, if
-//! possible long before the data are ready.
+//! possible long before the data are ready. Mailboxes without a limit are messages: then a large operand
+//! also goes to a target that is free, and need not be copied there.
 //!
 //! Invariant: a buffer is announced again only after its previous contents have been combined. Both ends
 //! decide by the number of bytes alone, so they agree.
 
 use crate::schedule::{Builder, Place, Rank, Remote, Slot};
+
+/// Up to this many bytes a pass over memory costs less than a rank that waits for it.
+pub const COPIED_BYTES: usize = 4 << 10;
+
+/// Whether an operand goes to a mailbox.
+fn takes_mailbox(b: &Builder, bytes: usize, into_target: bool) -> bool {
+    bytes <= b.mailbox_bytes() && !(into_target && bytes > COPIED_BYTES)
+}
 
 /// The slots of a transfer.
 #[derive(Clone, Copy, Debug)]
@@ -25,8 +34,8 @@ pub struct Incoming {
     pub of: Rank,
     /// The slots.
     pub wire: Wire,
-    /// Whether an operand that exceeds a mailbox goes to the start of the target. Only for the first
-    /// transfer.
+    /// Whether an operand that is large, or exceeds a mailbox, goes to the start of the target. Only for the
+    /// first transfer.
     pub into_target: bool,
 }
 
@@ -64,7 +73,7 @@ impl Inbox {
     pub fn receive(&mut self, b: &mut Builder) -> Place {
         let Incoming { of, wire, into_target } = self.expected[self.received];
         b.wait(of, wire.data);
-        let place = if self.bytes <= b.mailbox_bytes() {
+        let place = if takes_mailbox(b, self.bytes, into_target) {
             Place::mailbox(wire.data)
         } else if into_target {
             Place::target(0)
@@ -92,8 +101,10 @@ impl Inbox {
 
 /// Sends an operand to a rank that has an [`Inbox`] for it.
 pub fn give(b: &mut Builder, to: Rank, from: Place, bytes: usize, wire: Wire, into_target: bool) {
-    if bytes <= b.mailbox_bytes() || into_target {
-        deliver(b, to, from, bytes, Remote::Target(0), wire.data);
+    if takes_mailbox(b, bytes, into_target) {
+        b.send(to, from, bytes, wire.data);
+    } else if into_target {
+        b.put_signal(to, from, Remote::Target(0), bytes, wire.data);
     } else {
         b.wait(to, wire.room);
         deliver(b, to, from, bytes, Remote::Announced { slot: wire.room, offset: 0 }, wire.data);
