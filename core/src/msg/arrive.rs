@@ -2,7 +2,7 @@
 
 use super::envelope::{Context, Envelope};
 use super::request::{Phase, Request, RequestId};
-use super::state::{Answer, CHUNK_LOOKS, Exchange, Kept, State, Unexpected, units};
+use super::state::{Answer, Exchange, Kept, State, Unexpected, units};
 use super::wire::{ANNOUNCE_WORDS, Announcement, Home, Kind, Target};
 use crate::Pe;
 use crate::base::trace::Event;
@@ -113,30 +113,36 @@ fn take_next(
 }
 
 /// Receives the next message of a PE's FIFO while it is written, if it is eager and a posted receive gets it.
+/// The receive names its source: so no other message can match it before this one has come.
 fn follow_next(fifo: &mut Consumer<'_>, exchange: &mut Exchange, world: &Teams, from: Pe) {
     let Some(words) = fifo.begun() else { return };
     let Some((Kind::Eager, tag)) = Kind::of(words[0]) else { return };
-    let Ok(tag) = u32::try_from(tag) else { return };
-    let envelope = Envelope { context: Context(words[1]), source: from as u32, tag };
+    let Some(envelope) = envelope_of(from, tag, words[1]) else { return };
     let Some(&id) = exchange.matching.first_posted(&envelope) else { return };
     let request = exchange.requests.get(id);
-    let received = fifo.follow(words, CHUNK_LOOKS, |data, range| {
-        let end = range.end.min(request.room);
-        if range.start < end {
-            // SAFETY: the FIFO has the range, and the room of the receive as well.
-            unsafe { request.store(range.start, data, end - range.start) };
-        }
+    if request.envelope.source_pe().is_none() {
+        return;
+    }
+    let room = request.room;
+    let received = exchange.follow((fifo, from), words, room, |exchange, first, data, bytes| {
+        let request = exchange.requests.get(id);
+        request.has_begun = true;
+        // SAFETY: the FIFO has the data, and the room of the receive as well.
+        unsafe { request.store(first, data, bytes) };
     });
     let Some(bytes) = received else { return };
-    fifo.release(bytes);
-    exchange.arrived += 1;
     exchange.record(world, from, bytes);
-    exchange.peers[from].arrived += units(bytes);
+    let peer = &mut exchange.peers[from];
+    (peer.arrived, peer.matched) = (peer.arrived + units(bytes), peer.matched + units(bytes));
     exchange.matching.take_posted(&envelope);
-    exchange.has_received(from, id, envelope, bytes);
-    if fifo.has_freed_part() {
-        exchange.wake(from);
-    }
+    exchange.has_received(id, envelope, bytes);
+}
+
+/// The envelope of a message with this value of its first word, and this second word. `None` if no PE can
+/// have sent it.
+fn envelope_of(from: Pe, value: u64, second: u64) -> Option<Envelope> {
+    let tag = u32::try_from(value).ok()?;
+    Some(Envelope { context: Context(second), source: from as u32, tag })
 }
 
 fn invalid_text(from: Pe, [first, second]: Words) -> String {
@@ -158,10 +164,7 @@ impl Exchange {
     ) -> Option<()> {
         self.arrived += 1;
         let (kind, value) = Kind::of(first)?;
-        let envelope = || {
-            let tag = u32::try_from(value).ok()?;
-            Some(Envelope { context: Context(second), source: from as u32, tag })
-        };
+        let envelope = || envelope_of(from, value, second);
         match kind {
             Kind::Eager => {
                 self.record(world, from, payload.len());
@@ -267,17 +270,17 @@ impl Exchange {
         let copied = bytes.min(request.room);
         // SAFETY: the caller of the receive keeps its room valid, and the payload has as many bytes.
         unsafe { request.store_payload(0, payload, skipped, copied) };
-        self.has_received(from, id, envelope, bytes);
+        self.peers[from].matched += units(bytes);
+        self.has_received(id, envelope, bytes);
         if let Some(send) = send {
             self.finish_send(from, send);
         }
         Some(())
     }
 
-    /// A posted receive has the data of an eager message.
+    /// A receive has the data of an eager message.
     #[inline(always)]
-    fn has_received(&mut self, from: Pe, id: RequestId, envelope: Envelope, bytes: usize) {
-        self.peers[from].matched += units(bytes);
+    fn has_received(&mut self, id: RequestId, envelope: Envelope, bytes: usize) {
         let request = self.requests.get(id);
         (request.envelope, request.bytes) = (envelope, bytes);
         request.finish();
@@ -321,9 +324,8 @@ impl Exchange {
                 let copied = bytes.len().min(request.room);
                 // SAFETY: the caller of the receive keeps its room valid, and the message has as many bytes.
                 unsafe { request.store(0, bytes.as_ptr(), copied) };
-                (request.envelope, request.bytes) = (envelope, bytes.len());
-                request.finish();
-                self.completed += 1;
+                let length = bytes.len();
+                self.has_received(id, envelope, length);
                 if let Some(send) = send {
                     self.finish_send(from, send);
                 }

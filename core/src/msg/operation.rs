@@ -46,6 +46,15 @@ pub enum Started {
     Pending(RequestId),
 }
 
+/// The outcome of a receive that looks for its message for a while.
+enum Soon {
+    /// The length of the message.
+    Done(usize),
+    Posted(RequestId),
+    /// The message has not come, or another one comes first.
+    Later,
+}
+
 /// A message that a probe has taken out of the queue: only its holder can receive it.
 pub struct Matched {
     envelope: Envelope,
@@ -171,6 +180,7 @@ impl TwoSided {
     ) -> Result<Option<RequestId>> {
         callback::forbid(self, "send");
         self.check_tag("send", to.tag)?;
+        debug_assert!(self.sends_packed(to.pe, bytes), "{bytes} bytes to PE {}", to.pe);
         let envelope = Envelope { context: to.context, source: self.my_pe() as u32, tag: to.tag };
         let request = Request {
             phase: Phase::Queued,
@@ -228,7 +238,7 @@ impl TwoSided {
         let (me, teams) = (self.my_pe(), &self.messaging.teams);
         let first = exchange.first(id, me);
         exchange.requests.get(id).phase = Phase::Sent;
-        let head: Vec<u8> = first.head().iter().flat_map(|word| word.to_le_bytes()).collect();
+        let head: Vec<u8> = first.head().iter().flat_map(|word| word.to_ne_bytes()).collect();
         // SAFETY: the caller of the send keeps its data valid until it is complete.
         let data = unsafe { std::slice::from_raw_parts(first.data, first.bytes) };
         // Only a synchronous send has words in front of its data.
@@ -254,14 +264,32 @@ impl TwoSided {
                 self.take_for_posted(&mut state, pattern.source as Pe);
             }
             // SAFETY: the caller guarantees the buffer.
-            if let Direct::Done(status) = unsafe { state.receive_directly(&pattern, (buffer, room)) } {
-                if self.tally.is_recording() {
-                    state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
+            match unsafe { state.receive_directly(&pattern, (buffer, room)) } {
+                Direct::Done(status) => {
+                    if self.tally.is_recording() {
+                        state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
+                    }
+                    return Started::Done(status);
                 }
-                return Started::Done(status);
+                Direct::Begun => return Started::Pending(self.post_begun(state, pattern, (buffer, room))),
+                _ => {}
             }
         }
         Started::Pending(self.post_receive(state, pattern, (buffer, room), None))
+    }
+
+    /// Posts a receive that has a part of its message, which no other receive gets.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    fn post_begun(&self, mut state: Held<'_, State>, pattern: Envelope, room: (*mut u8, usize)) -> RequestId {
+        let exchange = &mut state.exchange;
+        let request = Exchange::receive_request(pattern, room.0, room.1);
+        let id = exchange.requests.add(request);
+        let place = exchange.matching.post(pattern, id);
+        let request = exchange.requests.get(id);
+        (request.phase, request.has_begun) = (Phase::Posted(place), true);
+        id
     }
 
     /// Starts a receive of a message that this pattern matches, whose data, at most `room` bytes, are
@@ -326,8 +354,10 @@ impl TwoSided {
     pub unsafe fn receive_message(&self, pattern: Envelope, room: (*mut u8, usize)) -> Status {
         if !pattern.is_wildcard() {
             // SAFETY: the caller guarantees the buffer.
-            if let Some(bytes) = unsafe { self.receive_soon(pattern, room) } {
-                return Status::of(&pattern, bytes);
+            match unsafe { self.receive_soon(pattern, room) } {
+                Soon::Done(bytes) => return Status::of(&pattern, bytes),
+                Soon::Posted(id) => return self.wait_for_message(id),
+                Soon::Later => {}
             }
         }
         // SAFETY: the caller guarantees the buffer, and this call does not return before the receive is done.
@@ -338,11 +368,11 @@ impl TwoSided {
     }
 
     /// Receives an eager message from the FIFO of its source, if it is the first that this receive can get
-    /// and comes soon: its length. The receive is not posted.
+    /// and comes soon. The receive is not posted, unless the sender stops while it writes the message.
     ///
     /// # Safety
     /// The buffer is valid for writes.
-    unsafe fn receive_soon(&self, envelope: Envelope, room: (*mut u8, usize)) -> Option<usize> {
+    unsafe fn receive_soon(&self, envelope: Envelope, room: (*mut u8, usize)) -> Soon {
         let mut looks = self.policy.spins();
         loop {
             let mut state = self.lock();
@@ -352,9 +382,10 @@ impl TwoSided {
                     if self.tally.is_recording() {
                         state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
                     }
-                    return Some(status.bytes);
+                    return Soon::Done(status.bytes);
                 }
-                Direct::Other => return None,
+                Direct::Begun => return Soon::Posted(self.post_begun(state, envelope, room)),
+                Direct::Other => return Soon::Later,
                 Direct::Later(stamp, expected) => (stamp, expected),
             };
             if state.has_other_work() {
@@ -363,10 +394,13 @@ impl TwoSided {
             drop(state);
             if self.hooks.are_any() {
                 // They run in waits, and the sender may wait for one.
-                return None;
+                return Soon::Later;
             }
             loop {
-                looks = looks.checked_sub(1)?;
+                if looks == 0 {
+                    return Soon::Later;
+                }
+                looks -= 1;
                 if is_coming(stamp, expected) || looks.is_multiple_of(LOOKS_PER_POLL) {
                     break;
                 }
@@ -564,6 +598,9 @@ impl TwoSided {
         let exchange = &mut state.exchange;
         let request = exchange.requests.get(id);
         let Phase::Posted(place) = request.phase else { return false };
+        if request.has_begun {
+            return false;
+        }
         request.is_cancelled = true;
         exchange.matching.unpost(place);
         exchange.complete(id);

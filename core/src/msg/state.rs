@@ -32,7 +32,7 @@ const NET_EAGER_BYTES: usize = 64 << 10;
 /// its envelope, and its places in the queues.
 const UNIT_BYTES: usize = 128;
 /// Looks for the next chunk of a message that is being written. Its sender may have lost its core.
-pub(super) const CHUNK_LOOKS: u32 = 200;
+const CHUNK_LOOKS: u32 = 200;
 /// The least number of units that a PE keeps of each other one.
 const KEPT_MIN: u64 = 8;
 
@@ -463,6 +463,9 @@ pub(super) enum Direct {
     Done(Status),
     /// Nothing has come: the next message's stamp, and the value of its upper half once it has come.
     Later(&'static AtomicU64, u32),
+    /// A part of the message is in the buffer, and its sender does not go on: the receive is to be posted
+    /// before another one can get the message.
+    Begun,
     /// Another message comes first, or there is no such FIFO.
     Other,
 }
@@ -512,24 +515,48 @@ impl State {
     #[inline(never)]
     unsafe fn follow(&mut self, envelope: &Envelope, (buffer, room): (*mut u8, usize)) -> Direct {
         let State { inputs, exchange, .. } = self;
-        let Some([fifo, _]) = inputs.get_mut(envelope.source as usize) else { return Direct::Other };
+        let from = envelope.source as Pe;
+        let Some([fifo, _]) = inputs.get_mut(from) else { return Direct::Other };
         let words = eager_words(envelope.tag, envelope.context);
-        let received = fifo.follow(words, CHUNK_LOOKS, |data, range| {
-            let copied = range.end.min(room).saturating_sub(range.start);
-            // SAFETY: the caller guarantees the buffer, and the FIFO the range.
-            unsafe { copy::transfer(buffer.wrapping_add(range.start), data, copied) };
+        let mut has_begun = false;
+        let received = exchange.follow((fifo, from), words, room, |_, first, data, bytes| {
+            has_begun = true;
+            // SAFETY: the caller guarantees the buffer, and the FIFO the data.
+            unsafe { copy::transfer(buffer.wrapping_add(first), data, bytes) };
         });
-        let Some(bytes) = received else { return Direct::Other };
-        fifo.release(bytes);
-        exchange.arrived += 1;
-        if fifo.has_freed_part() {
-            exchange.wake(envelope.source as Pe);
+        match received {
+            Some(bytes) => Direct::Done(Status::of(envelope, bytes)),
+            None if has_begun => Direct::Begun,
+            None => Direct::Other,
         }
-        Direct::Done(Status::of(envelope, bytes))
     }
 }
 
 impl Exchange {
+    /// Takes the next message of a PE's FIFO while it is written, if it has these words: its length. `store`
+    /// gets those of its first `room` bytes that are written: the first one, their place, and their number.
+    /// `None` if the sender does not go on.
+    pub(super) fn follow(
+        &mut self,
+        (fifo, from): (&mut Consumer<'_>, Pe),
+        words: Words,
+        room: usize,
+        mut store: impl FnMut(&mut Exchange, usize, *const u8, usize),
+    ) -> Option<usize> {
+        let bytes = fifo.follow(words, CHUNK_LOOKS, |data, range| {
+            let end = range.end.min(room);
+            if range.start < end {
+                store(self, range.start, data, end - range.start);
+            }
+        })?;
+        fifo.release(bytes);
+        self.arrived += 1;
+        if fifo.has_freed_part() {
+            self.wake(from);
+        }
+        Some(bytes)
+    }
+
     /// Whether this PE takes unsolicited messages of a PE now: if a probe or a posted receive wants them, and
     /// else while it has room to keep them.
     #[inline(always)]
@@ -582,6 +609,7 @@ impl Exchange {
             puts: None,
             owned: None,
             is_cancelled: false,
+            has_begun: false,
             watch: None,
         }
     }

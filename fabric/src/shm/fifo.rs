@@ -7,8 +7,10 @@
 //! each chunk while the next one is written.
 //!
 //! Invariant: the cell of position `p` belongs to the consumer from when its stamp names `p + 1` until the
-//! consumer has come to `p + 1`, and to the producer otherwise. Both ends compute the place of a payload from
-//! the lengths of all payloads so far. Peers can write anything here, so the consumer checks each length.
+//! consumer has come to `p + 1`, and to the producer otherwise. While its stamp says that the message is
+//! being written, the consumer may read the chunks that are written. Both ends compute the place of a
+//! payload from the lengths of all payloads so far. Peers can write anything here, so the consumer checks
+//! each length.
 //! States: README.md beside this file. Source: B. Goglin, S. Moreaud, KNEM, and the fast boxes of Open MPI's
 //! BTL for shared memory, for the idea of a queue for each pair of processes.
 
@@ -86,13 +88,13 @@ pub struct Consumer<'m> {
     /// Whether the last message has freed a part of the data area.
     has_freed_data: bool,
     /// The position behind the last message whose sender did not go on while it was followed.
-    left_behind: u64,
+    abandoned: u64,
 }
 
-// SAFETY: the data area is accessed by opaque copies only, and its parts belong to one end at a time; all
+// SAFETY: the parts of the data area belong to one end at a time, which the stamps of honest peers order; all
 // else is atomic.
 unsafe impl Send for Fifo<'_> {}
-// SAFETY: as for `Send`: opaque copies of parts that belong to one end, and atomics.
+// SAFETY: as for `Send`: parts that belong to one end at a time, and atomics.
 unsafe impl Sync for Fifo<'_> {}
 
 /// A length that no producer can have written. The FIFO cannot be used any more.
@@ -244,7 +246,7 @@ impl<'m> Fifo<'m> {
 
     /// The end that receives. A FIFO has one, which has received nothing before.
     pub fn consumer(self) -> Consumer<'m> {
-        Consumer { fifo: self, head: 0, data_head: 0, has_freed_data: false, left_behind: 0 }
+        Consumer { fifo: self, head: 0, data_head: 0, has_freed_data: false, abandoned: 0 }
     }
 }
 
@@ -499,7 +501,7 @@ impl<'m> Consumer<'m> {
         // SYNC POINT fifo-message: acquires the words.
         let stamp = cell[0].load(Ordering::Acquire);
         let is_begun = (stamp ^ BEGUN) >> 32 == Fifo::stamp(self.head, 0) >> 32;
-        (is_begun && self.left_behind != self.head.wrapping_add(1))
+        (is_begun && self.abandoned != self.head.wrapping_add(1))
             .then(|| [1, 2].map(|i| cell[i].load(Ordering::Relaxed)))
     }
 
@@ -538,7 +540,7 @@ impl<'m> Consumer<'m> {
                 (done, left) = (written, looks);
             } else {
                 if left == 0 {
-                    self.left_behind = self.head.wrapping_add(1);
+                    self.abandoned = self.head.wrapping_add(1);
                     return None;
                 }
                 left -= 1;

@@ -6,11 +6,12 @@
 //! also goes to a target that is free, and need not be copied there.
 //!
 //! Invariant: a buffer is announced again only after its previous contents have been combined. Both ends
-//! decide by the number of bytes alone, so they agree.
+//! decide by the number of bytes and by whether the target is free, so they agree.
 
 use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 
-/// Up to this many bytes a pass over memory costs less than a rank that waits for it.
+/// Up to this many bytes a copy costs less than what it spares: that a rank waits until its target has been
+/// read, or that a receive is posted before the message comes.
 pub const COPIED_BYTES: usize = 4 << 10;
 
 /// Whether an operand goes to a mailbox.

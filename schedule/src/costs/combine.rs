@@ -2,9 +2,10 @@
 //! their files name.
 
 use super::{TEAMS, algorithm, log2_ceil, prove, prove_plain};
-use crate::check::Report;
+use crate::check::{CheckOptions, Report, check};
 use crate::schedule::Rank;
 use crate::shape::{Operation, Shape};
+use crate::table::algorithms;
 
 /// Numbers of elements of 8 bytes that fit, and that do not fit, in a mailbox of the usual size.
 const SMALL: usize = 3;
@@ -38,6 +39,26 @@ fn a_reduce_is_a_message_from_each_rank_but_the_root() {
             assert!(fixed.rounds <= 2 * n.ilog2() as usize + 2 && fixed.in_neighbours_max <= 3);
         }
     }
+}
+
+/// Mailboxes that hold more than an operand that goes to a free target: so are messages.
+#[test]
+fn large_operands_fit_in_messages() {
+    use Operation::{AllReduce, ExclusiveScan, InclusiveScan};
+    let options = CheckOptions { mailbox_bytes: 8192, ..CheckOptions::default() };
+    let all = [AllReduce, InclusiveScan, ExclusiveScan];
+    for algorithm in algorithms().filter(|algorithm| all.contains(&algorithm.operation)) {
+        for (n, in_place) in (1..=9).flat_map(|n| [(n, false), (n, true)]) {
+            let shape = |rank| Shape { in_place, ..Shape::new(algorithm.operation, rank, n, 600, 8) };
+            if (algorithm.restriction)(&shape(0)).is_none() {
+                let report = check(algorithm, &shape, &options);
+                assert!(report.is_ok(), "{}, n {n}, in place: {in_place}: {report:?}", algorithm.name);
+            }
+        }
+    }
+    let doubling = algorithm(ExclusiveScan, "recursive_doubling");
+    let report = check(doubling, &|rank| Shape::new(ExclusiveScan, rank, 2, 600, 8), &options).unwrap();
+    assert_eq!((report.messages, report.copied_bytes_max), (1, 0), "the operand goes to the target");
 }
 
 #[test]

@@ -207,7 +207,15 @@ impl Datatype {
     /// # Safety
     /// The buffer has the elements that these bytes are in.
     pub unsafe fn pack_range(&self, buffer: *const u8, first: usize, into: &mut [u8]) {
-        let (bytes, into) = (into.len(), into.as_mut_ptr());
+        // SAFETY: the caller promises what this function requires.
+        unsafe { self.gather(buffer, first, into.len(), into.as_mut_ptr()) };
+    }
+
+    /// As [`pack_range`](Datatype::pack_range), to memory that others may access.
+    ///
+    /// # Safety
+    /// The buffer has the elements that these bytes are in, and there is room for them.
+    pub unsafe fn gather(&self, buffer: *const u8, first: usize, bytes: usize, into: *mut u8) {
         if let Some(offset) = self.run_of_bytes(first + bytes) {
             let source = buffer.wrapping_offset(offset).wrapping_add(first);
             // SAFETY: the caller promises what this function requires.
@@ -225,7 +233,11 @@ impl Datatype {
         unsafe { self.scatter(from.as_ptr(), first, from.len(), buffer) };
     }
 
-    unsafe fn scatter(&self, from: *const u8, first: usize, bytes: usize, buffer: *mut u8) {
+    /// As [`unpack_range`](Datatype::unpack_range), from memory that others may access.
+    ///
+    /// # Safety
+    /// The buffer has room for the elements that these bytes are in, which can be read.
+    pub unsafe fn scatter(&self, from: *const u8, first: usize, bytes: usize, buffer: *mut u8) {
         if let Some(offset) = self.run_of_bytes(first + bytes) {
             let target = buffer.wrapping_offset(offset).wrapping_add(first);
             // SAFETY: the caller promises room for the data.

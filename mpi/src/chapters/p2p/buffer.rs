@@ -27,18 +27,12 @@ impl Gaps {
 impl Packing for Gaps {
     unsafe fn pack(&self, range: Range<usize>, into: *mut u8) {
         // SAFETY: the caller promises the room, and the program the elements.
-        unsafe {
-            let into = std::slice::from_raw_parts_mut(into, range.len());
-            self.datatype.pack_range(self.buffer, range.start, into);
-        }
+        unsafe { self.datatype.gather(self.buffer, range.start, range.len(), into) };
     }
 
     unsafe fn unpack(&self, range: Range<usize>, from: *const u8) {
         // SAFETY: the caller promises the data, and the program room for the elements.
-        unsafe {
-            let from = std::slice::from_raw_parts(from, range.len());
-            self.datatype.unpack_range(from, range.start, self.buffer);
-        }
+        unsafe { self.datatype.scatter(from, range.start, range.len(), self.buffer) };
     }
 }
 
