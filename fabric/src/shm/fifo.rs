@@ -292,9 +292,15 @@ impl<'m> Producer<'m> {
             // SAFETY: the caller guarantees the source.
             let word = unsafe { tail.cast::<u64>().read_unaligned() };
             cell[FIRST_PAYLOAD_WORD].store(word, Ordering::Relaxed);
-        } else if total > INLINE_BYTES {
+        } else if total > CHUNK_BYTES {
             // SAFETY: the caller guarantees the source.
             return unsafe { self.send_long(words, head, tail, bytes) };
+        } else if total > INLINE_BYTES {
+            // SAFETY: the caller guarantees the source.
+            let is_written = unsafe { self.write_data(head, tail, bytes) };
+            if !is_written {
+                return false;
+            }
         } else {
             let mut payload = [0_u64; PAYLOAD_WORDS];
             payload[..head.len()].copy_from_slice(head);
@@ -321,7 +327,25 @@ impl<'m> Producer<'m> {
         cell[0].store(stamp, Ordering::Release);
     }
 
-    /// Sends a message whose payload does not fit in a cell.
+    /// Writes a payload of at most a chunk to the data area; `false` if there is no room for it now.
+    ///
+    /// # Safety
+    /// As [`send`](Producer::send).
+    #[inline(never)]
+    unsafe fn write_data(&mut self, head: &[u64], tail: *const u8, bytes: usize) -> bool {
+        let Some(into) = self.take_place(8 * head.len() + bytes) else { return false };
+        #[cfg(not(loom))]
+        // SAFETY: the place belongs to this end. The caller guarantees the source.
+        unsafe {
+            copy::transfer(into, head.as_ptr().cast(), 8 * head.len());
+            copy::transfer(into.add(8 * head.len()), tail, bytes);
+        }
+        #[cfg(loom)]
+        let _ = (into, tail);
+        true
+    }
+
+    /// Sends a message whose payload is longer than a chunk.
     ///
     /// # Safety
     /// As [`send`](Producer::send).
@@ -335,11 +359,8 @@ impl<'m> Producer<'m> {
             // guarantees the source.
             unsafe {
                 copy::transfer(into, head.as_ptr().cast(), heads);
-                copy::transfer(
-                    into.add(heads),
-                    tail.add(range.start + heads - head_bytes),
-                    range.len() - heads,
-                );
+                let source = tail.add(range.start + heads - head_bytes);
+                copy::transfer(into.add(heads), source, range.len() - heads);
             }
         };
         #[cfg(loom)]
