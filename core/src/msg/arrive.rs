@@ -40,9 +40,6 @@ impl State {
                     break;
                 }
             }
-            if unsolicited.is_coming() && exchange.matching.has_posted() {
-                follow_next(unsolicited, exchange, world, from);
-            }
         }
         if !exchange.busy.is_empty() {
             exchange.flush_fifos();
@@ -112,39 +109,6 @@ fn take_next(
     }
 }
 
-/// Receives the next message of a PE's FIFO while it is written, if it is eager and a posted receive gets it.
-/// The receive names its source: so no other message can match it before this one has come.
-fn follow_next(fifo: &mut Consumer<'_>, exchange: &mut Exchange, world: &Teams, from: Pe) {
-    let Some(words) = fifo.begun() else { return };
-    let Some((Kind::Eager, tag)) = Kind::of(words[0]) else { return };
-    let Some(envelope) = envelope_of(from, tag, words[1]) else { return };
-    let Some(&id) = exchange.matching.first_posted(&envelope) else { return };
-    let request = exchange.requests.get(id);
-    if request.envelope.source_pe().is_none() {
-        return;
-    }
-    let room = request.room;
-    let received = exchange.follow((fifo, from), words, room, |exchange, first, data, bytes| {
-        let request = exchange.requests.get(id);
-        request.has_begun = true;
-        // SAFETY: the FIFO has the data, and the room of the receive as well.
-        unsafe { request.store(first, data, bytes) };
-    });
-    let Some(bytes) = received else { return };
-    exchange.record(world, from, bytes);
-    let peer = &mut exchange.peers[from];
-    (peer.arrived, peer.matched) = (peer.arrived + units(bytes), peer.matched + units(bytes));
-    exchange.matching.take_posted(&envelope);
-    exchange.has_received(id, envelope, bytes);
-}
-
-/// The envelope of a message with this value of its first word, and this second word. `None` if no PE can
-/// have sent it.
-fn envelope_of(from: Pe, value: u64, second: u64) -> Option<Envelope> {
-    let tag = u32::try_from(value).ok()?;
-    Some(Envelope { context: Context(second), source: from as u32, tag })
-}
-
 fn invalid_text(from: Pe, [first, second]: Words) -> String {
     format!("a message of PE {from} makes no sense here (words {first:#x} and {second:#x}). {CORRUPT_REMEDY}")
 }
@@ -164,7 +128,10 @@ impl Exchange {
     ) -> Option<()> {
         self.arrived += 1;
         let (kind, value) = Kind::of(first)?;
-        let envelope = || envelope_of(from, value, second);
+        let envelope = || {
+            let tag = u32::try_from(value).ok()?;
+            Some(Envelope { context: Context(second), source: from as u32, tag })
+        };
         match kind {
             Kind::Eager => {
                 self.record(world, from, payload.len());

@@ -34,17 +34,9 @@ impl<R, U> Matching<R, U> {
         if self.wildcards == 0 {
             return self.posted.take(message).map(|(_, receive)| receive);
         }
-        self.place_of_first(message).map(|place| self.unpost(place))
-    }
-
-    /// The posted receive that a message matches, if there is one.
-    pub fn first_posted(&self, message: &Envelope) -> Option<&R> {
-        self.place_of_first(message).map(|place| &self.posted.get(place).1.1)
-    }
-
-    fn place_of_first(&self, message: &Envelope) -> Option<Place> {
         let places = message.patterns().into_iter().filter_map(|pattern| self.posted.find(&pattern));
-        places.min_by_key(|&place| self.posted.get(place).1.0)
+        let first = places.min_by_key(|&place| self.posted.get(place).1.0);
+        first.map(|place| self.unpost(place))
     }
 
     /// Whether a receive is posted.

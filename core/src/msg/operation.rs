@@ -13,7 +13,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::trace::Event;
 use crate::job::callback;
 use pelago_fabric::biased::Held;
-use pelago_fabric::shm::fifo::is_coming;
+use pelago_fabric::shm::fifo::{is_begun, is_coming};
 use pelago_fabric::sync::spin_once;
 use std::sync::Arc;
 
@@ -264,32 +264,14 @@ impl TwoSided {
                 self.take_for_posted(&mut state, pattern.source as Pe);
             }
             // SAFETY: the caller guarantees the buffer.
-            match unsafe { state.receive_directly(&pattern, (buffer, room)) } {
-                Direct::Done(status) => {
-                    if self.tally.is_recording() {
-                        state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
-                    }
-                    return Started::Done(status);
+            if let Direct::Done(status) = unsafe { state.receive_directly(&pattern, (buffer, room)) } {
+                if self.tally.is_recording() {
+                    state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
                 }
-                Direct::Begun => return Started::Pending(self.post_begun(state, pattern, (buffer, room))),
-                _ => {}
+                return Started::Done(status);
             }
         }
         Started::Pending(self.post_receive(state, pattern, (buffer, room), None))
-    }
-
-    /// Posts a receive that has a part of its message, which no other receive gets.
-    #[cold]
-    #[inline(never)]
-    #[track_caller]
-    fn post_begun(&self, mut state: Held<'_, State>, pattern: Envelope, room: (*mut u8, usize)) -> RequestId {
-        let exchange = &mut state.exchange;
-        let request = Exchange::receive_request(pattern, room.0, room.1);
-        let id = exchange.requests.add(request);
-        let place = exchange.matching.post(pattern, id);
-        let request = exchange.requests.get(id);
-        (request.phase, request.has_begun) = (Phase::Posted(place), true);
-        id
     }
 
     /// Starts a receive of a message that this pattern matches, whose data, at most `room` bytes, are
@@ -377,14 +359,22 @@ impl TwoSided {
         loop {
             let mut state = self.lock();
             // SAFETY: the caller guarantees the buffer.
-            let (stamp, expected) = match unsafe { state.receive_directly(&envelope, room) } {
+            let mut found = unsafe { state.receive_directly(&envelope, room) };
+            if let Direct::Later(stamp, expected) = found
+                && is_begun(stamp, expected)
+            {
+                // SAFETY: the caller guarantees the buffer.
+                found = unsafe { state.follow(&envelope, room) };
+            }
+            let (stamp, expected) = match found {
                 Direct::Done(status) => {
                     if self.tally.is_recording() {
                         state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
                     }
                     return Soon::Done(status.bytes);
                 }
-                Direct::Begun => return Soon::Posted(self.post_begun(state, envelope, room)),
+                // No other receive can get the message: this one is the first that matches it.
+                Direct::Begun => return Soon::Posted(self.post_receive(state, envelope, room, None)),
                 Direct::Other => return Soon::Later,
                 Direct::Later(stamp, expected) => (stamp, expected),
             };
@@ -598,9 +588,6 @@ impl TwoSided {
         let exchange = &mut state.exchange;
         let request = exchange.requests.get(id);
         let Phase::Posted(place) = request.phase else { return false };
-        if request.has_begun {
-            return false;
-        }
         request.is_cancelled = true;
         exchange.matching.unpost(place);
         exchange.complete(id);

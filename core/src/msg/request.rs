@@ -93,8 +93,6 @@ pub struct Request {
     /// The data of a buffered send, which nobody waits for.
     pub owned: Option<Box<[u8]>>,
     pub is_cancelled: bool,
-    /// Whether a receive has got a part of its message, which is still being written.
-    pub has_begun: bool,
     /// Set when the request is complete, if somebody looks at it without the lock of the state.
     pub watch: Option<Arc<Completed>>,
 }

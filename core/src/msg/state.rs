@@ -498,8 +498,6 @@ impl State {
                 }
                 Direct::Done(Status::of(envelope, bytes))
             }
-            // SAFETY: the caller guarantees the buffer.
-            Ok(None) if fifo.is_coming() => unsafe { self.follow(envelope, (buffer, room)) },
             Ok(None) => {
                 let (stamp, expected) = fifo.next_stamp();
                 Direct::Later(stamp, expected)
@@ -508,55 +506,36 @@ impl State {
         }
     }
 
-    /// Receives the eager message at the head of its source's FIFO while the sender still writes it.
+    /// Receives the eager message at the head of its source's FIFO while the sender still writes it. Only for
+    /// a receive that waits and does nothing else: to read what is being written slows the sender down.
     ///
     /// # Safety
-    /// The buffer is valid for writes of `room` bytes.
+    /// As [`receive_directly`](State::receive_directly), which has found that no message has come.
+    #[cold]
     #[inline(never)]
-    unsafe fn follow(&mut self, envelope: &Envelope, (buffer, room): (*mut u8, usize)) -> Direct {
+    pub(super) unsafe fn follow(&mut self, envelope: &Envelope, (buffer, room): (*mut u8, usize)) -> Direct {
         let State { inputs, exchange, .. } = self;
         let from = envelope.source as Pe;
         let Some([fifo, _]) = inputs.get_mut(from) else { return Direct::Other };
         let words = eager_words(envelope.tag, envelope.context);
         let mut has_begun = false;
-        let received = exchange.follow((fifo, from), words, room, |_, first, data, bytes| {
+        let received = fifo.follow(words, CHUNK_LOOKS, |data, range| {
             has_begun = true;
+            let copied = range.end.min(room).saturating_sub(range.start);
             // SAFETY: the caller guarantees the buffer, and the FIFO the data.
-            unsafe { copy::transfer(buffer.wrapping_add(first), data, bytes) };
+            unsafe { copy::transfer(buffer.wrapping_add(range.start), data, copied) };
         });
-        match received {
-            Some(bytes) => Direct::Done(Status::of(envelope, bytes)),
-            None if has_begun => Direct::Begun,
-            None => Direct::Other,
+        let Some(bytes) = received else { return if has_begun { Direct::Begun } else { Direct::Other } };
+        fifo.release(bytes);
+        exchange.arrived += 1;
+        if fifo.has_freed_part() {
+            exchange.wake(from);
         }
+        Direct::Done(Status::of(envelope, bytes))
     }
 }
 
 impl Exchange {
-    /// Takes the next message of a PE's FIFO while it is written, if it has these words: its length. `store`
-    /// gets those of its first `room` bytes that are written: the first one, their place, and their number.
-    /// `None` if the sender does not go on.
-    pub(super) fn follow(
-        &mut self,
-        (fifo, from): (&mut Consumer<'_>, Pe),
-        words: Words,
-        room: usize,
-        mut store: impl FnMut(&mut Exchange, usize, *const u8, usize),
-    ) -> Option<usize> {
-        let bytes = fifo.follow(words, CHUNK_LOOKS, |data, range| {
-            let end = range.end.min(room);
-            if range.start < end {
-                store(self, range.start, data, end - range.start);
-            }
-        })?;
-        fifo.release(bytes);
-        self.arrived += 1;
-        if fifo.has_freed_part() {
-            self.wake(from);
-        }
-        Some(bytes)
-    }
-
     /// Whether this PE takes unsolicited messages of a PE now: if a probe or a posted receive wants them, and
     /// else while it has room to keep them.
     #[inline(always)]
@@ -609,7 +588,6 @@ impl Exchange {
             puts: None,
             owned: None,
             is_cancelled: false,
-            has_begun: false,
             watch: None,
         }
     }

@@ -204,6 +204,12 @@ pub fn is_coming(stamp: &AtomicU64, expected: u32) -> bool {
     ((stamp.load(Ordering::Relaxed) & !BEGUN) >> 32) as u32 == expected & !((BEGUN >> 32) as u32)
 }
 
+/// Whether the message with this stamp is being written.
+#[inline(always)]
+pub fn is_begun(stamp: &AtomicU64, expected: u32) -> bool {
+    (stamp.load(Ordering::Relaxed) >> 32) as u32 == expected ^ (BEGUN >> 32) as u32
+}
+
 impl<'m> Fifo<'m> {
     /// Bytes of a FIFO with a data area of this size.
     pub const fn bytes(data_bytes: usize) -> usize {
@@ -508,16 +514,9 @@ impl<'m> Consumer<'m> {
         self.fifo.data.wrapping_add(offset)
     }
 
-    /// Whether the next message has come or is being written.
-    #[inline(always)]
-    pub fn is_coming(&self) -> bool {
-        let (stamp, expected) = self.next_stamp();
-        is_coming(stamp, expected)
-    }
-
     /// The words of the next message, if its sender has begun to write a payload and has not finished, and
     /// went on writing so far.
-    pub fn begun(&self) -> Option<Words> {
+    fn begun(&self) -> Option<Words> {
         let cell = self.fifo.cell(self.head);
         // SYNC POINT fifo-message: acquires the words.
         let stamp = cell[0].load(Ordering::Acquire);
