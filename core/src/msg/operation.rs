@@ -13,7 +13,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::trace::Event;
 use crate::job::callback;
 use pelago_fabric::biased::Held;
-use pelago_fabric::shm::fifo::{is_begun, is_coming};
+use pelago_fabric::shm::fifo::{CHUNK_BYTES, is_begun, is_coming};
 use pelago_fabric::sync::spin_once;
 use std::sync::Arc;
 
@@ -84,6 +84,7 @@ impl TwoSided {
         mode: Mode,
     ) -> Result<Option<RequestId>> {
         let mut state = self.lock();
+        let arrived = state.exchange.arrived;
         if mode != Mode::Synchronous
             && to.tag != ANY_TAG
             && callback::is_free()
@@ -92,6 +93,9 @@ impl TwoSided {
             && peer.waiting.is_empty()
             && let Some(out) = &mut peer.out
         {
+            if bytes > CHUNK_BYTES {
+                out.expect_wait(arrived);
+            }
             // SAFETY: the caller guarantees the data.
             if unsafe { out.send_eager(eager_words(to.tag, to.context), (data, bytes)) } {
                 // No fence orders the message before this look: see `Doorbell::announce`.

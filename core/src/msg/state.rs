@@ -264,6 +264,8 @@ pub(super) struct Out {
     /// This PE's bit in the peer's set of contacts.
     contact: (&'static AtomicU64, u64),
     has_sent: bool,
+    /// How many messages had arrived at the last send of several chunks.
+    arrived: u64,
 }
 
 /// The numbers of the two FIFOs.
@@ -279,7 +281,16 @@ impl Out {
             copy: &segment.blocks()[to].copy,
             contact: (&segment.contacts(to)[own / 64], 1 << (own % 64)),
             has_sent: false,
+            arrived: 0,
         }
+    }
+
+    /// Before a message of several chunks is sent, when `arrived` messages have come: its receiver probably
+    /// waits for it if this PE has received something since the last one.
+    #[cold]
+    pub(super) fn expect_wait(&mut self, arrived: u64) {
+        let is_awaited = std::mem::replace(&mut self.arrived, arrived) != arrived;
+        self.fifos[UNSOLICITED].set_awaited(is_awaited);
     }
 
     /// Lets the receiver know that this PE sends something.

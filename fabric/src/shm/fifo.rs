@@ -3,8 +3,8 @@
 //! A message takes one 64-byte cell: a stamp, two words of the user, and a short payload. A longer payload
 //! lies in the data area beside the cells. Neither end reads what the other writes while there is room: the
 //! consumer looks at the stamp of the next cell, and the producer keeps a copy of how far the consumer has
-//! come. A payload of more than [`CHUNK_BYTES`] is written in chunks, and a consumer that waits for it copies
-//! each chunk while the next one is written.
+//! come. A payload of more than [`CHUNK_BYTES`] is written in chunks if the consumer probably waits for it.
+//! The consumer then copies each chunk while the next one is written.
 //!
 //! Invariant: the cell of position `p` belongs to the consumer from when its stamp names `p + 1` until the
 //! consumer has come to `p + 1`, and to the producer otherwise. While its stamp says that the message is
@@ -78,6 +78,8 @@ pub struct Producer<'m> {
     data_tail: u64,
     /// How far the consumer had come when the producer looked last.
     known: [u64; 2],
+    /// Whether the consumer probably waits for the next message, and follows it.
+    is_awaited: bool,
 }
 
 /// The end of a FIFO that receives.
@@ -247,7 +249,7 @@ impl<'m> Fifo<'m> {
 
     /// The end that sends. A FIFO has one, which nothing was sent through before.
     pub fn producer(self) -> Producer<'m> {
-        Producer { fifo: self, tail: 0, data_tail: 0, known: [0; 2] }
+        Producer { fifo: self, tail: 0, data_tail: 0, known: [0; 2], is_awaited: false }
     }
 
     /// The end that receives. A FIFO has one, which has received nothing before.
@@ -298,7 +300,7 @@ impl<'m> Producer<'m> {
             // SAFETY: the caller guarantees the source.
             let word = unsafe { tail.cast::<u64>().read_unaligned() };
             cell[FIRST_PAYLOAD_WORD].store(word, Ordering::Relaxed);
-        } else if total > CHUNK_BYTES {
+        } else if total > CHUNK_BYTES && self.is_awaited {
             // SAFETY: the caller guarantees the source.
             return unsafe { self.send_long(words, head, tail, bytes) };
         } else if total > INLINE_BYTES {
@@ -333,7 +335,13 @@ impl<'m> Producer<'m> {
         cell[0].store(stamp, Ordering::Release);
     }
 
-    /// Writes a payload of at most a chunk to the data area; `false` if there is no room for it now.
+    /// Says whether the consumer probably waits for the next message. Only then a long payload can be
+    /// followed: to tell the consumer how much is written takes time while it looks at the cell.
+    pub fn set_awaited(&mut self, is_awaited: bool) {
+        self.is_awaited = is_awaited;
+    }
+
+    /// Writes a payload to the data area; `false` if there is no room for it now.
     ///
     /// # Safety
     /// As [`send`](Producer::send).
@@ -351,7 +359,7 @@ impl<'m> Producer<'m> {
         true
     }
 
-    /// Sends a message whose payload is longer than a chunk.
+    /// Sends a message whose payload is longer than a chunk, and which the consumer may follow.
     ///
     /// # Safety
     /// As [`send`](Producer::send).
@@ -389,21 +397,16 @@ impl<'m> Producer<'m> {
     ) -> bool {
         let Some(into) = self.take_place(bytes) else { return false };
         let stamp = Fifo::stamp(self.tail, bytes);
-        let mut written = bytes.min(CHUNK_BYTES);
-        write(into, 0..written);
-        if written < bytes {
-            let written_word = &self.fifo.cell(self.tail)[WRITTEN_WORD];
-            written_word.store(written as u64, Ordering::Relaxed);
-            self.publish(words, stamp ^ BEGUN);
-            loop {
-                let end = bytes.min(written + CHUNK_BYTES);
-                write(into.wrapping_add(written), written..end);
-                written = end;
-                if written == bytes {
-                    break;
-                }
+        let written_word = &self.fifo.cell(self.tail)[WRITTEN_WORD];
+        for written in (0..bytes).step_by(CHUNK_BYTES) {
+            write(into.wrapping_add(written), written..bytes.min(written + CHUNK_BYTES));
+            let written = written + CHUNK_BYTES;
+            if self.is_awaited && written < bytes {
                 // SYNC POINT fifo-chunk: releases the chunk to a consumer that follows.
                 written_word.store(written as u64, Ordering::Release);
+                if written == CHUNK_BYTES {
+                    self.publish(words, stamp ^ BEGUN);
+                }
             }
         }
         self.publish(words, stamp);

@@ -314,7 +314,9 @@ fn loom_a_receiver_follows_a_message_that_is_being_written() {
         let producer = thread::spawn(move || {
             // SAFETY: the data area is not accessed: the model's data stand for it.
             let fifo = unsafe { Fifo::new(&theirs.0, std::ptr::dangling_mut(), 512) };
-            let is_sent = fifo.producer().send_in_chunks([1, 2], CHUNKS * CHUNK_BYTES, |_, range| {
+            let mut producer = fifo.producer();
+            producer.set_awaited(true);
+            let is_sent = producer.send_in_chunks([1, 2], CHUNKS * CHUNK_BYTES, |_, range| {
                 theirs.1[range.start / CHUNK_BYTES].store(range.end as u32, Ordering::Relaxed);
             });
             assert!(is_sent);
