@@ -13,7 +13,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::trace::Event;
 use crate::job::callback;
 use pelago_fabric::biased::Held;
-use pelago_fabric::shm::fifo::{CHUNK_BYTES, is_begun, is_coming};
+use pelago_fabric::shm::fifo::{is_begun, is_coming};
 use pelago_fabric::sync::spin_once;
 use std::sync::Arc;
 
@@ -46,15 +46,6 @@ pub enum Started {
     Pending(RequestId),
 }
 
-/// The outcome of a receive that looks for its message for a while.
-enum Soon {
-    /// The length of the message.
-    Done(usize),
-    Posted(RequestId),
-    /// The message has not come, or another one comes first.
-    Later,
-}
-
 /// A message that a probe has taken out of the queue: only its holder can receive it.
 pub struct Matched {
     envelope: Envelope,
@@ -84,7 +75,6 @@ impl TwoSided {
         mode: Mode,
     ) -> Result<Option<RequestId>> {
         let mut state = self.lock();
-        let arrived = state.exchange.arrived;
         if mode != Mode::Synchronous
             && to.tag != ANY_TAG
             && callback::is_free()
@@ -93,9 +83,6 @@ impl TwoSided {
             && peer.waiting.is_empty()
             && let Some(out) = &mut peer.out
         {
-            if bytes > CHUNK_BYTES {
-                out.expect_wait(arrived);
-            }
             // SAFETY: the caller guarantees the data.
             if unsafe { out.send_eager(eager_words(to.tag, to.context), (data, bytes)) } {
                 // No fence orders the message before this look: see `Doorbell::announce`.
@@ -340,10 +327,8 @@ impl TwoSided {
     pub unsafe fn receive_message(&self, pattern: Envelope, room: (*mut u8, usize)) -> Status {
         if !pattern.is_wildcard() {
             // SAFETY: the caller guarantees the buffer.
-            match unsafe { self.receive_soon(pattern, room) } {
-                Soon::Done(bytes) => return Status::of(&pattern, bytes),
-                Soon::Posted(id) => return self.wait_for_message(id),
-                Soon::Later => {}
+            if let Some(bytes) = unsafe { self.receive_soon(pattern, room) } {
+                return Status::of(&pattern, bytes);
             }
         }
         // SAFETY: the caller guarantees the buffer, and this call does not return before the receive is done.
@@ -354,33 +339,38 @@ impl TwoSided {
     }
 
     /// Receives an eager message from the FIFO of its source, if it is the first that this receive can get
-    /// and comes soon. The receive is not posted, unless the sender stops while it writes the message.
+    /// and comes soon: its length. The receive is not posted, unless the sender stops while it writes the
+    /// message.
     ///
     /// # Safety
     /// The buffer is valid for writes.
-    unsafe fn receive_soon(&self, envelope: Envelope, room: (*mut u8, usize)) -> Soon {
+    unsafe fn receive_soon(&self, envelope: Envelope, room: (*mut u8, usize)) -> Option<usize> {
         let mut looks = self.policy.spins();
         loop {
             let mut state = self.lock();
             // SAFETY: the caller guarantees the buffer.
             let mut found = unsafe { state.receive_directly(&envelope, room) };
-            if let Direct::Later(stamp, expected) = found
-                && is_begun(stamp, expected)
-            {
-                // SAFETY: the caller guarantees the buffer.
-                found = unsafe { state.follow(&envelope, room) };
-            }
-            let (stamp, expected) = match found {
-                Direct::Done(status) => {
-                    if self.tally.is_recording() {
-                        state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
+            let (stamp, expected) = loop {
+                match found {
+                    Direct::Done(status) => {
+                        if self.tally.is_recording() {
+                            let received = (status.source, status.bytes);
+                            state.exchange.record_direct(&self.messaging.teams, received);
+                        }
+                        return Some(status.bytes);
                     }
-                    return Soon::Done(status.bytes);
+                    Direct::Other => return None,
+                    // No other receive can get the message: this one is the first that matches it.
+                    Direct::Begun => {
+                        let id = self.post_receive(state, envelope, room, None);
+                        return Some(self.wait_for_message(id).bytes);
+                    }
+                    // SAFETY: the caller guarantees the buffer.
+                    Direct::Later(stamp, expected) if is_begun(stamp, expected) => unsafe {
+                        found = state.follow(&envelope, room);
+                    },
+                    Direct::Later(stamp, expected) => break (stamp, expected),
                 }
-                // No other receive can get the message: this one is the first that matches it.
-                Direct::Begun => return Soon::Posted(self.post_receive(state, envelope, room, None)),
-                Direct::Other => return Soon::Later,
-                Direct::Later(stamp, expected) => (stamp, expected),
             };
             if state.has_other_work() {
                 self.poll_solicited(&mut state);
@@ -388,13 +378,10 @@ impl TwoSided {
             drop(state);
             if self.hooks.are_any() {
                 // They run in waits, and the sender may wait for one.
-                return Soon::Later;
+                return None;
             }
             loop {
-                if looks == 0 {
-                    return Soon::Later;
-                }
-                looks -= 1;
+                looks = looks.checked_sub(1)?;
                 if is_coming(stamp, expected) || looks.is_multiple_of(LOOKS_PER_POLL) {
                     break;
                 }

@@ -264,8 +264,6 @@ pub(super) struct Out {
     /// This PE's bit in the peer's set of contacts.
     contact: (&'static AtomicU64, u64),
     has_sent: bool,
-    /// How many messages had arrived at the last send of several chunks.
-    arrived: u64,
 }
 
 /// The numbers of the two FIFOs.
@@ -275,22 +273,15 @@ pub(super) const SOLICITED: usize = 1;
 impl Out {
     /// The FIFOs to the PE in the slot `to` of the node's memory, from that in the slot `own`.
     pub(super) fn new(segment: &'static Segment, to: usize, own: usize) -> Out {
+        let mut fifos = segment.fifos(own, to).map(|fifo| fifo.producer());
+        fifos[UNSOLICITED].set_reverse(segment.fifos(to, own)[UNSOLICITED]);
         Out {
-            fifos: segment.fifos(own, to).map(|fifo| fifo.producer()),
+            fifos,
             doorbell: &segment.blocks()[to].doorbell,
             copy: &segment.blocks()[to].copy,
             contact: (&segment.contacts(to)[own / 64], 1 << (own % 64)),
             has_sent: false,
-            arrived: 0,
         }
-    }
-
-    /// Before a message of several chunks is sent, when `arrived` messages have come: its receiver probably
-    /// waits for it if this PE has received something since the last one.
-    #[cold]
-    pub(super) fn expect_wait(&mut self, arrived: u64) {
-        let is_awaited = std::mem::replace(&mut self.arrived, arrived) != arrived;
-        self.fifos[UNSOLICITED].set_awaited(is_awaited);
     }
 
     /// Lets the receiver know that this PE sends something.

@@ -78,8 +78,9 @@ pub struct Producer<'m> {
     data_tail: u64,
     /// How far the consumer had come when the producer looked last.
     known: [u64; 2],
-    /// Whether the consumer probably waits for the next message, and follows it.
-    is_awaited: bool,
+    /// Counts what comes from the consumer's PE, and its value at the last message of several chunks.
+    pub(super) replies: Option<&'m AtomicU64>,
+    replies_seen: u64,
 }
 
 /// The end of a FIFO that receives.
@@ -249,7 +250,7 @@ impl<'m> Fifo<'m> {
 
     /// The end that sends. A FIFO has one, which nothing was sent through before.
     pub fn producer(self) -> Producer<'m> {
-        Producer { fifo: self, tail: 0, data_tail: 0, known: [0; 2], is_awaited: false }
+        Producer { fifo: self, tail: 0, data_tail: 0, known: [0; 2], replies: None, replies_seen: 0 }
     }
 
     /// The end that receives. A FIFO has one, which has received nothing before.
@@ -300,7 +301,7 @@ impl<'m> Producer<'m> {
             // SAFETY: the caller guarantees the source.
             let word = unsafe { tail.cast::<u64>().read_unaligned() };
             cell[FIRST_PAYLOAD_WORD].store(word, Ordering::Relaxed);
-        } else if total > CHUNK_BYTES && self.is_awaited {
+        } else if total > CHUNK_BYTES {
             // SAFETY: the caller guarantees the source.
             return unsafe { self.send_long(words, head, tail, bytes) };
         } else if total > INLINE_BYTES {
@@ -335,10 +336,18 @@ impl<'m> Producer<'m> {
         cell[0].store(stamp, Ordering::Release);
     }
 
-    /// Says whether the consumer probably waits for the next message. Only then a long payload can be
-    /// followed: to tell the consumer how much is written takes time while it looks at the cell.
-    pub fn set_awaited(&mut self, is_awaited: bool) {
-        self.is_awaited = is_awaited;
+    /// Names the FIFO from the consumer's PE to this one.
+    pub fn set_reverse(&mut self, reverse: Fifo<'m>) {
+        self.replies = Some(&reverse.shared.consumed.cells);
+    }
+
+    /// Whether the consumer probably waits for this message of several chunks: something has come from it
+    /// since the last one. Only then the payload can be followed: to tell the consumer how much is written
+    /// takes time while it looks at the cell.
+    #[inline]
+    fn is_awaited(&mut self) -> bool {
+        let replies = self.replies.map_or(0, |replies| replies.load(Ordering::Relaxed));
+        std::mem::replace(&mut self.replies_seen, replies) != replies
     }
 
     /// Writes a payload to the data area; `false` if there is no room for it now.
@@ -397,11 +406,12 @@ impl<'m> Producer<'m> {
     ) -> bool {
         let Some(into) = self.take_place(bytes) else { return false };
         let stamp = Fifo::stamp(self.tail, bytes);
+        let is_awaited = self.is_awaited();
         let written_word = &self.fifo.cell(self.tail)[WRITTEN_WORD];
         for written in (0..bytes).step_by(CHUNK_BYTES) {
             write(into.wrapping_add(written), written..bytes.min(written + CHUNK_BYTES));
             let written = written + CHUNK_BYTES;
-            if self.is_awaited && written < bytes {
+            if is_awaited && written < bytes {
                 // SYNC POINT fifo-chunk: releases the chunk to a consumer that follows.
                 written_word.store(written as u64, Ordering::Release);
                 if written == CHUNK_BYTES {

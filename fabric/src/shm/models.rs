@@ -315,7 +315,8 @@ fn loom_a_receiver_follows_a_message_that_is_being_written() {
             // SAFETY: the data area is not accessed: the model's data stand for it.
             let fifo = unsafe { Fifo::new(&theirs.0, std::ptr::dangling_mut(), 512) };
             let mut producer = fifo.producer();
-            producer.set_awaited(true);
+            let replies = AtomicU64::new(1);
+            producer.replies = Some(&replies);
             let is_sent = producer.send_in_chunks([1, 2], CHUNKS * CHUNK_BYTES, |_, range| {
                 theirs.1[range.start / CHUNK_BYTES].store(range.end as u32, Ordering::Relaxed);
             });

@@ -147,7 +147,8 @@ fn a_long_payload_is_read_while_it_is_written() {
     let fifo = fifo(&mut memory);
     let (mut producer, mut consumer) = (fifo.producer(), fifo.consumer());
     let payload: Vec<u8> = (0..BYTES).map(|i| (i / 7) as u8).collect();
-    producer.set_awaited(true);
+    let replies = AtomicU64::new(1);
+    producer.replies = Some(&replies);
     let words = [5, 6];
     let mut target = Vec::new();
     let mut follow = |consumer: &mut Consumer<'_>, words| {
@@ -211,13 +212,15 @@ fn a_thread_follows_another_one() {
     let mut memory = memory::<{ 16 * CHUNK_BYTES }>();
     let fifo = fifo(&mut memory);
     let (mut producer, mut consumer) = (fifo.producer(), fifo.consumer());
-    producer.set_awaited(true);
+    let replies = AtomicU64::new(0);
+    producer.replies = Some(&replies);
     let length = |i: u64| CHUNK_BYTES + (i as usize * 1237) % (5 * CHUNK_BYTES);
     let byte = |i: u64, place: usize| (i as usize * 31 + place / 5) as u8;
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for i in 0..2000 {
                 let payload: Vec<u8> = (0..length(i)).map(|place| byte(i, place)).collect();
+                replies.fetch_add(1, Ordering::Relaxed);
                 while !send(&mut producer, [i, 0], &[], &payload) {
                     std::thread::yield_now();
                 }
