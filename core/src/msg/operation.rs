@@ -13,8 +13,8 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::base::trace::Event;
 use crate::job::callback;
 use pelago_fabric::biased::Held;
-use pelago_fabric::shm::fifo::{is_begun, is_coming};
-use pelago_fabric::sync::spin_once;
+use pelago_fabric::shm::fifo::is_begun;
+use pelago_fabric::sync::{Ordering, spin_once};
 use std::sync::Arc;
 
 /// The number of looks for one message between two looks for all others.
@@ -349,28 +349,15 @@ impl TwoSided {
         loop {
             let mut state = self.lock();
             // SAFETY: the caller guarantees the buffer.
-            let mut found = unsafe { state.receive_directly(&envelope, room) };
-            let (stamp, expected) = loop {
-                match found {
-                    Direct::Done(status) => {
-                        if self.tally.is_recording() {
-                            let received = (status.source, status.bytes);
-                            state.exchange.record_direct(&self.messaging.teams, received);
-                        }
-                        return Some(status.bytes);
+            let (stamp, expected) = match unsafe { state.receive_directly(&envelope, room) } {
+                Direct::Done(status) => {
+                    if self.tally.is_recording() {
+                        state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
                     }
-                    Direct::Other => return None,
-                    // No other receive can get the message: this one is the first that matches it.
-                    Direct::Begun => {
-                        let id = self.post_receive(state, envelope, room, None);
-                        return Some(self.wait_for_message(id).bytes);
-                    }
-                    // SAFETY: the caller guarantees the buffer.
-                    Direct::Later(stamp, expected) if is_begun(stamp, expected) => unsafe {
-                        found = state.follow(&envelope, room);
-                    },
-                    Direct::Later(stamp, expected) => break (stamp, expected),
+                    return Some(status.bytes);
                 }
+                Direct::Later(stamp, expected) => (stamp, expected),
+                _ => return None,
             };
             if state.has_other_work() {
                 self.poll_solicited(&mut state);
@@ -382,11 +369,43 @@ impl TwoSided {
             }
             loop {
                 looks = looks.checked_sub(1)?;
-                if is_coming(stamp, expected) || looks.is_multiple_of(LOOKS_PER_POLL) {
+                let has_come = (stamp.load(Ordering::Relaxed) >> 32) as u32 == expected;
+                if has_come || looks.is_multiple_of(LOOKS_PER_POLL) {
                     break;
+                }
+                if is_begun(stamp, expected) {
+                    // SAFETY: the caller guarantees the buffer.
+                    return unsafe { self.receive_begun(envelope, room) };
                 }
                 spin_once();
             }
+        }
+    }
+
+    /// Receives the eager message that the source is writing, if this receive gets it: its length. The
+    /// receive is posted if the sender stops.
+    ///
+    /// # Safety
+    /// The buffer is valid for writes.
+    #[cold]
+    #[inline(never)]
+    #[track_caller]
+    unsafe fn receive_begun(&self, envelope: Envelope, room: (*mut u8, usize)) -> Option<usize> {
+        let mut state = self.lock();
+        // SAFETY: the caller guarantees the buffer.
+        match unsafe { state.follow(&envelope, room) } {
+            Direct::Done(status) => {
+                if self.tally.is_recording() {
+                    state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
+                }
+                Some(status.bytes)
+            }
+            // No other receive can get the message: this one is the first that matches it.
+            Direct::Begun => {
+                let id = self.post_receive(state, envelope, room, None);
+                Some(self.wait_for_message(id).bytes)
+            }
+            _ => None,
         }
     }
 

@@ -512,13 +512,14 @@ impl State {
     /// a receive that waits and does nothing else: to read what is being written slows the sender down.
     ///
     /// # Safety
-    /// As [`receive_directly`](State::receive_directly), which has found that no message has come.
-    #[cold]
-    #[inline(never)]
+    /// As [`receive_directly`](State::receive_directly).
     pub(super) unsafe fn follow(&mut self, envelope: &Envelope, (buffer, room): (*mut u8, usize)) -> Direct {
         let State { inputs, exchange, .. } = self;
         let from = envelope.source as Pe;
         let Some([fifo, _]) = inputs.get_mut(from) else { return Direct::Other };
+        if !exchange.matching.is_clear(envelope) {
+            return Direct::Other;
+        }
         let words = eager_words(envelope.tag, envelope.context);
         let mut has_begun = false;
         let received = fifo.follow(words, CHUNK_LOOKS, |data, range| {

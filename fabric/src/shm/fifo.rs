@@ -200,14 +200,8 @@ fn place(taken: u64, bytes: usize, data_bytes: usize) -> (usize, u64) {
     }
 }
 
-/// Whether the message with this stamp has come or is being written; `expected` is the value of the stamp's
-/// upper half once the message has come.
-#[inline(always)]
-pub fn is_coming(stamp: &AtomicU64, expected: u32) -> bool {
-    ((stamp.load(Ordering::Relaxed) & !BEGUN) >> 32) as u32 == expected & !((BEGUN >> 32) as u32)
-}
-
-/// Whether the message with this stamp is being written.
+/// Whether the message with this stamp is being written; `expected` is the value of the stamp's upper half
+/// once the message has come.
 #[inline(always)]
 pub fn is_begun(stamp: &AtomicU64, expected: u32) -> bool {
     (stamp.load(Ordering::Relaxed) >> 32) as u32 == expected ^ (BEGUN >> 32) as u32
@@ -301,12 +295,9 @@ impl<'m> Producer<'m> {
             // SAFETY: the caller guarantees the source.
             let word = unsafe { tail.cast::<u64>().read_unaligned() };
             cell[FIRST_PAYLOAD_WORD].store(word, Ordering::Relaxed);
-        } else if total > CHUNK_BYTES {
-            // SAFETY: the caller guarantees the source.
-            return unsafe { self.send_long(words, head, tail, bytes) };
         } else if total > INLINE_BYTES {
             // SAFETY: the caller guarantees the source.
-            let is_written = unsafe { self.write_data(head, tail, bytes) };
+            let is_written = unsafe { self.write_data(words, head, tail, bytes) };
             if !is_written {
                 return false;
             }
@@ -350,31 +341,15 @@ impl<'m> Producer<'m> {
         std::mem::replace(&mut self.replies_seen, replies) != replies
     }
 
-    /// Writes a payload to the data area; `false` if there is no room for it now.
+    /// Writes a payload to the data area, for a message with these words; `false` if there is no room for it
+    /// now.
     ///
     /// # Safety
     /// As [`send`](Producer::send).
     #[inline(never)]
-    unsafe fn write_data(&mut self, head: &[u64], tail: *const u8, bytes: usize) -> bool {
-        let Some(into) = self.take_place(8 * head.len() + bytes) else { return false };
-        #[cfg(not(loom))]
-        // SAFETY: the place belongs to this end. The caller guarantees the source.
-        unsafe {
-            copy::transfer(into, head.as_ptr().cast(), 8 * head.len());
-            copy::transfer(into.add(8 * head.len()), tail, bytes);
-        }
-        #[cfg(loom)]
-        let _ = (into, tail);
-        true
-    }
-
-    /// Sends a message whose payload is longer than a chunk, and which the consumer may follow.
-    ///
-    /// # Safety
-    /// As [`send`](Producer::send).
-    #[inline(never)]
-    unsafe fn send_long(&mut self, words: Words, head: &[u64], tail: *const u8, bytes: usize) -> bool {
+    unsafe fn write_data(&mut self, words: Words, head: &[u64], tail: *const u8, bytes: usize) -> bool {
         let head_bytes = 8 * head.len();
+        let Some(into) = self.take_place(head_bytes + bytes) else { return false };
         #[cfg(not(loom))]
         let write = |into: *mut u8, range: Range<usize>| {
             let heads = if range.start == 0 { head_bytes } else { 0 };
@@ -388,7 +363,11 @@ impl<'m> Producer<'m> {
         };
         #[cfg(loom)]
         let write = |_, _| _ = tail;
-        self.send_in_chunks(words, head_bytes + bytes, write)
+        match head_bytes + bytes {
+            short @ ..=CHUNK_BYTES => write(into, 0..short),
+            long => self.write_in_chunks(words, (into, long), write),
+        }
+        true
     }
 
     /// Sends a message with a payload of `bytes` bytes, more than fit in a cell. `write` writes it: it gets
@@ -405,7 +384,20 @@ impl<'m> Producer<'m> {
         mut write: impl FnMut(*mut u8, Range<usize>),
     ) -> bool {
         let Some(into) = self.take_place(bytes) else { return false };
-        let stamp = Fifo::stamp(self.tail, bytes);
+        self.write_in_chunks(words, (into, bytes), &mut write);
+        self.publish(words, Fifo::stamp(self.tail, bytes));
+        self.tail = self.tail.wrapping_add(1);
+        true
+    }
+
+    /// Writes a payload, and tells a consumer that waits for it how far it is written.
+    #[inline]
+    fn write_in_chunks(
+        &mut self,
+        words: Words,
+        (into, bytes): (*mut u8, usize),
+        mut write: impl FnMut(*mut u8, Range<usize>),
+    ) {
         let is_awaited = self.is_awaited();
         let written_word = &self.fifo.cell(self.tail)[WRITTEN_WORD];
         for written in (0..bytes).step_by(CHUNK_BYTES) {
@@ -415,13 +407,10 @@ impl<'m> Producer<'m> {
                 // SYNC POINT fifo-chunk: releases the chunk to a consumer that follows.
                 written_word.store(written as u64, Ordering::Release);
                 if written == CHUNK_BYTES {
-                    self.publish(words, stamp ^ BEGUN);
+                    self.publish(words, Fifo::stamp(self.tail, bytes) ^ BEGUN);
                 }
             }
         }
-        self.publish(words, stamp);
-        self.tail = self.tail.wrapping_add(1);
-        true
     }
 
     /// Takes a place in the data area for a payload, if there is a cell for its message.
