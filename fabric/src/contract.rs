@@ -17,6 +17,14 @@ use std::time::Duration;
 /// The way to look up the [`address`](Provider::address) of a PE, by any thread.
 pub type Lookup = Arc<dyn Fn(Pe) -> FabricResult<Vec<u8>> + Send + Sync>;
 
+/// A word and, behind it, `rest`, in one piece.
+pub(crate) fn joined<'a>(word: u64, rest: &[u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
+    scratch.clear();
+    scratch.extend_from_slice(&word.to_ne_bytes());
+    scratch.extend_from_slice(rest);
+    scratch
+}
+
 /// An endpoint of a fabric: one PE's access to all other PEs.
 ///
 /// Control plane: open the endpoint (each provider in its own way), carry its [`address`](Provider::address)
@@ -193,10 +201,7 @@ pub trait Provider {
         (word, rest): (u64, &[u8]),
         scratch: &mut Vec<u8>,
     ) -> Status {
-        scratch.clear();
-        scratch.extend_from_slice(&word.to_ne_bytes());
-        scratch.extend_from_slice(rest);
-        self.send(pe, header, scratch)
+        self.send(pe, header, joined(word, rest, scratch))
     }
 
     /// Makes progress on pending operations and passes events to `handle`: messages that have arrived, and

@@ -371,22 +371,18 @@ impl Exchange {
                 let peer = &self.peers[from];
                 let Some(pid) = pid.filter(|_| peer.is_readable) else { return Some(false) };
                 let request = self.requests.get(id);
-                let (target, packing) = (request.buffer, request.packing.take());
-                if !self.cma.reads(bytes, packing.is_none() && peer.arriving == 0) {
-                    self.requests.get(id).packing = packing;
+                if !self.cma.reads(bytes, request.packing.is_none() && peer.arriving == 0) {
                     return Some(false);
                 }
+                let (target, packing) = (request.buffer, request.packing.take());
                 // SAFETY: the caller of the receive keeps its room valid.
                 let is_read = unsafe {
-                    match packing {
+                    match &packing {
                         None => self.read_timed((from, send), (pid, address), (target, bytes)),
-                        Some(packing) => {
-                            let is_read = self.read_and_unpack((pid, address), &*packing, bytes);
-                            self.requests.get(id).packing = Some(packing);
-                            is_read
-                        }
+                        Some(packing) => self.read_and_unpack((pid, address), &**packing, bytes),
                     }
                 };
+                self.requests.get(id).packing = packing;
                 self.peers[from].is_readable = is_read;
                 Some(is_read)
             }

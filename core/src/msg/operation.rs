@@ -195,6 +195,14 @@ impl TwoSided {
         }
     }
 
+    /// Records the arrival of a message that was received from the head of its FIFO.
+    #[inline(always)]
+    fn record_receive(&self, exchange: &mut Exchange, status: &Status) {
+        if self.tally.is_recording() {
+            exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
+        }
+    }
+
     /// Sends a message as soon as it is the first of those that wait. `None` if it is complete.
     #[track_caller]
     fn queue_send(&self, mut state: Held<'_, State>, request: Request) -> Option<RequestId> {
@@ -256,9 +264,7 @@ impl TwoSided {
             }
             // SAFETY: the caller guarantees the buffer.
             if let Direct::Done(status) = unsafe { state.receive_directly(&pattern, (buffer, room)) } {
-                if self.tally.is_recording() {
-                    state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
-                }
+                self.record_receive(&mut state.exchange, &status);
                 return Started::Done(status);
             }
         }
@@ -351,9 +357,7 @@ impl TwoSided {
             // SAFETY: the caller guarantees the buffer.
             let (stamp, expected) = match unsafe { state.receive_directly(&envelope, room) } {
                 Direct::Done(status) => {
-                    if self.tally.is_recording() {
-                        state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
-                    }
+                    self.record_receive(&mut state.exchange, &status);
                     return Some(status.bytes);
                 }
                 Direct::Later(stamp, expected) => (stamp, expected),
@@ -395,9 +399,7 @@ impl TwoSided {
         // SAFETY: the caller guarantees the buffer.
         match unsafe { state.follow(&envelope, room) } {
             Direct::Done(status) => {
-                if self.tally.is_recording() {
-                    state.exchange.record_direct(&self.messaging.teams, (status.source, status.bytes));
-                }
+                self.record_receive(&mut state.exchange, &status);
                 Some(status.bytes)
             }
             // No other receive can get the message: this one is the first that matches it.

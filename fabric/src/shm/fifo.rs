@@ -90,8 +90,6 @@ pub struct Consumer<'m> {
     data_head: u64,
     /// Whether the last message has freed a part of the data area.
     has_freed_data: bool,
-    /// The position behind the last message whose sender did not go on while it was followed.
-    abandoned: u64,
 }
 
 // SAFETY: the parts of the data area belong to one end at a time, which the stamps of honest peers order; all
@@ -249,7 +247,7 @@ impl<'m> Fifo<'m> {
 
     /// The end that receives. A FIFO has one, which has received nothing before.
     pub fn consumer(self) -> Consumer<'m> {
-        Consumer { fifo: self, head: 0, data_head: 0, has_freed_data: false, abandoned: 0 }
+        Consumer { fifo: self, head: 0, data_head: 0, has_freed_data: false }
     }
 }
 
@@ -516,24 +514,12 @@ impl<'m> Consumer<'m> {
         self.fifo.data.wrapping_add(offset)
     }
 
-    /// The words of the next message, if its sender has begun to write a payload and has not finished, and
-    /// went on writing so far.
-    fn begun(&self) -> Option<Words> {
-        let cell = self.fifo.cell(self.head);
-        // SYNC POINT fifo-message: acquires the words.
-        let stamp = cell[0].load(Ordering::Acquire);
-        let is_begun = (stamp ^ BEGUN) >> 32 == Fifo::stamp(self.head, 0) >> 32;
-        (is_begun && self.abandoned != self.head.wrapping_add(1))
-            .then(|| [1, 2].map(|i| cell[i].load(Ordering::Relaxed)))
-    }
-
     /// Follows the sender of the oldest message, which has begun to write a payload for these words: `read`
     /// gets the ranges of the payload in their order, and the place of each, as they are written. The length
     /// of the payload, once it has all of it; `None` if no such message has begun, or the sender does not go
-    /// on within `looks` looks, after which it is not followed again. The message stays the oldest one, and
-    /// what was read can be read again.
+    /// on within `looks` looks. The message stays the oldest one, and what was read can be read again.
     pub fn follow(
-        &mut self,
+        &self,
         words: Words,
         looks: u32,
         mut read: impl FnMut(*const u8, Range<usize>),
@@ -545,7 +531,7 @@ impl<'m> Consumer<'m> {
         let complete = Fifo::stamp(self.head, bytes);
         let is_expected = begun ^ BEGUN == complete
             && (INLINE_BYTES + 1..=self.fifo.message_bytes()).contains(&bytes)
-            && self.begun() == Some(words);
+            && [1, 2].map(|i| cell[i].load(Ordering::Relaxed)) == words;
         if !is_expected {
             return None;
         }
@@ -561,11 +547,7 @@ impl<'m> Consumer<'m> {
                 read(data.wrapping_add(done), done..written);
                 (done, left) = (written, looks);
             } else {
-                if left == 0 {
-                    self.abandoned = self.head.wrapping_add(1);
-                    return None;
-                }
-                left -= 1;
+                left = left.checked_sub(1)?;
                 spin_once();
             }
         }

@@ -10,7 +10,7 @@ use super::progress::Sink;
 use super::receiver::BUFFER_BYTES;
 use super::send_queue::{BATCH_BYTES, Data, PendingReply, Source};
 use crate::amo::{Atomic, AtomicKind, write_word};
-use crate::contract::{Lookup, Provider};
+use crate::contract::{Lookup, Provider, joined};
 use crate::copy;
 use crate::lazy::{LazyTable, Reserved};
 use crate::opening::Opening;
@@ -383,12 +383,7 @@ impl Provider for Tcp {
     ) -> Status {
         match self.peer(pe) {
             (Some(peer), slot) => self.start_message((peer, slot), header, &[word], rest),
-            (None, _) => {
-                scratch.clear();
-                scratch.extend_from_slice(&word.to_ne_bytes());
-                scratch.extend_from_slice(rest);
-                self.send(pe, header, scratch)
-            }
+            (None, _) => self.send(pe, header, joined(word, rest, scratch)),
         }
     }
 
