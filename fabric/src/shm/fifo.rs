@@ -388,7 +388,8 @@ impl<'m> Producer<'m> {
         true
     }
 
-    /// Writes a payload, and tells a consumer that waits for it how far it is written.
+    /// Writes a payload of several chunks: all at once, or so that a consumer that waits for it is told how
+    /// far it is written.
     #[inline]
     fn write_in_chunks(
         &mut self,
@@ -396,12 +397,14 @@ impl<'m> Producer<'m> {
         (into, bytes): (*mut u8, usize),
         mut write: impl FnMut(*mut u8, Range<usize>),
     ) {
-        let is_awaited = self.is_awaited();
+        if !self.is_awaited() {
+            return write(into, 0..bytes);
+        }
         let written_word = &self.fifo.cell(self.tail)[WRITTEN_WORD];
         for written in (0..bytes).step_by(CHUNK_BYTES) {
             write(into.wrapping_add(written), written..bytes.min(written + CHUNK_BYTES));
             let written = written + CHUNK_BYTES;
-            if is_awaited && written < bytes {
+            if written < bytes {
                 // SYNC POINT fifo-chunk: releases the chunk to a consumer that follows.
                 written_word.store(written as u64, Ordering::Release);
                 if written == CHUNK_BYTES {
