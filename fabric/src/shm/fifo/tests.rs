@@ -145,7 +145,7 @@ fn a_long_payload_is_read_while_it_is_written() {
     const BYTES: usize = 3 * CHUNK_BYTES + 100;
     let mut memory = memory::<{ 8 * CHUNK_BYTES }>();
     let fifo = fifo(&mut memory);
-    let (mut producer, mut consumer) = (fifo.producer(), fifo.consumer());
+    let (mut producer, consumer) = (fifo.producer(), fifo.consumer());
     let payload: Vec<u8> = (0..BYTES).map(|i| (i / 7) as u8).collect();
     let replies = AtomicU64::new(1);
     producer.replies = Some(&replies);
@@ -187,7 +187,7 @@ fn a_long_payload_is_read_while_it_is_written() {
 fn no_length_of_a_payload_that_is_being_written_leads_out_of_the_fifo() {
     let mut memory = memory::<DATA_BYTES>();
     let fifo = fifo(&mut memory);
-    let mut consumer = fifo.consumer();
+    let consumer = fifo.consumer();
     let [stamp, written] = [0, WRITTEN_WORD].map(|i| &fifo.cell(0)[i]);
     written.store(u64::MAX, Ordering::Relaxed);
     for bytes in [0, 1, INLINE_BYTES, DATA_BYTES / 2 + 1, u32::MAX as usize] {
