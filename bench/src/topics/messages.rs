@@ -139,9 +139,7 @@ impl Compare {
     /// Builds the programs, runs all rounds, prints the comparison, and fails if a gate fails.
     pub fn run(&self) -> Result<()> {
         let pelago = peers::pelago()?;
-        let program = |side: &Side| {
-            Ok((*side, peers::compile_by(*side, "messages_mpi.c", &["-Wno-stringop-overflow"])?))
-        };
+        let program = |side: &Side| Ok((*side, peers::compile_by(*side, "messages_mpi.c", &[])?));
         let programs = self.against.iter().map(program).collect::<Result<Vec<(Side, PathBuf)>>>()?;
         let (pes, cores) = (2, cores()?);
         let is_crowded = pes > cores;

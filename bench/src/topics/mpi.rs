@@ -1,7 +1,7 @@
 //! `cargo xtask compare mpi`: the MPI library, with Open MPI and MPICH.
 //!
-//! Invariant: all sides run the same C programs (c/messages_mpi.c, c/coll_mpi.c, c/rma_mpi.c, c/file_mpi.c),
-//! each compiled by its own wrapper and started by its own launcher. Ratios are of the same round.
+//! Invariant: all sides run the same C programs (c/*_mpi.c), each compiled by its own wrapper and started by
+//! its own launcher. Ratios are of the same round.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,6 +28,8 @@ pub enum Part {
     Windows,
     /// Accesses to small pieces of a file, which are dealt out to the ranks in turn
     Files,
+    /// Some 40 operations with 8 B to 4 MiB, as common benchmarks time them; takes minutes
+    Sweep,
 }
 
 impl Part {
@@ -37,6 +39,7 @@ impl Part {
             Part::Collectives => "coll_mpi.c",
             Part::Windows => "rma_mpi.c",
             Part::Files => "file_mpi.c",
+            Part::Sweep => SWEEP,
         }
     }
 
@@ -46,13 +49,44 @@ impl Part {
             Part::Collectives => "collectives",
             Part::Windows => "windows",
             Part::Files => "files",
+            Part::Sweep => "sweep",
         }
+    }
+}
+
+/// The program of the sweep, on a node and between nodes.
+pub const SWEEP: &str = "sweep_mpi.c";
+
+/// The rows of a sweep.
+#[derive(Args)]
+pub struct Sweep {
+    /// Of the sweep, operations whose names contain this text
+    #[arg(long, value_name = "TEXT")]
+    only: Option<String>,
+    /// Of the sweep, calls of at most so many bytes
+    #[arg(long, value_name = "BYTES")]
+    largest: Option<usize>,
+}
+
+impl Sweep {
+    /// The arguments of the program.
+    pub fn words(&self, is_crowded: bool) -> Vec<String> {
+        let largest = self.largest.map(|bytes| bytes.to_string());
+        let block_us = is_crowded.then(|| "5000".to_owned());
+        let of = |name: &str, value: &Option<String>| value.clone().map(|value| [name.to_owned(), value]);
+        let all = [of("--only", &self.only), of("--largest", &largest), of("--block-us", &block_us)];
+        all.into_iter().flatten().flatten().collect()
     }
 }
 
 /// The options of the comparison.
 #[derive(Args)]
 pub struct Compare {
+    /// Number of PEs
+    #[arg(short, default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=64))]
+    n: u32,
+    #[command(flatten)]
+    sweep: Sweep,
     /// Number of rounds; in each, every library runs every row
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
@@ -72,7 +106,7 @@ impl Compare {
     pub fn run(&self) -> Result<()> {
         let prefix = peers::install("mpi")?;
         let sides: Vec<Side> = [Side::Pelago].into_iter().chain(self.against.iter().copied()).collect();
-        let (pes, cores) = (2, cores()?);
+        let (pes, cores) = (self.n as usize, cores()?);
         let is_crowded = pes > cores;
         let figure_ns = |printed: &Printed| printed.figure_ns(pes, cores);
         let (mut rows, mut tables) = (Vec::new(), Vec::new());
@@ -88,6 +122,8 @@ impl Compare {
                 if part == Part::Collectives {
                     command.args(["--operations", COLLECTIVE, "--sizes", COLLECTIVE_BYTES]);
                     command.args(peers::effort(is_crowded));
+                } else if part == Part::Sweep {
+                    command.args(self.sweep.words(is_crowded));
                 }
                 Printed::of(&mut command)
             };
@@ -105,10 +141,9 @@ impl Compare {
 
 /// The program of a side.
 fn compile(prefix: &Path, side: Side, part: Part) -> Result<PathBuf> {
-    let libraries = ["-Wno-stringop-overflow"];
     match side {
-        Side::Pelago => peers::compile(&prefix.join("bin/mpicc"), part.source(), "pelago-mpi", &libraries),
-        _ => peers::compile_by(side, part.source(), &libraries),
+        Side::Pelago => peers::compile(&prefix.join("bin/mpicc"), part.source(), "pelago-mpi", &[]),
+        _ => peers::compile_by(side, part.source(), &[]),
     }
 }
 
@@ -128,6 +163,9 @@ fn heading(part: Part, pes: usize, cores: usize) -> String {
         Part::Collectives => "an operation; the size is that of a block; every rank is the root in turn",
         Part::Windows => "an operation and its flush, from rank 0 to rank 1",
         Part::Files => "an access to 512 KiB of each rank; the size is that of a piece",
+        Part::Sweep => {
+            "a call, or a window of 16 messages; collective operations each alone, the mean of all"
+        }
     };
     format!(
         "{placement}; private buffers, the same C program with each library.\n\

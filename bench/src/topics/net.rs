@@ -4,6 +4,7 @@
 //! Invariant: all are timed by the same loop (c/net_rows.h), run without binding, have different host names
 //! and alternate run by run. A ratio is the median, over the rounds, of our time to theirs in the same round.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
@@ -14,6 +15,7 @@ use crate::base::hosts::{self, Host, namespaces};
 use crate::base::peers::{self, Printed, Side};
 use crate::base::rounds::{self, Files, Gate, Row, cores, gates_table};
 use crate::base::workspace::root;
+use crate::topics::mpi::{SWEEP, Sweep};
 
 /// The options of the comparison.
 #[derive(Args)]
@@ -36,6 +38,11 @@ pub struct Compare {
     /// Run Pelago's MPI library, with the program of the other libraries, instead of its OpenSHMEM library
     #[arg(long)]
     mpi: bool,
+    /// Run the operations of `compare mpi --parts sweep`, with Pelago's MPI library; no row has a bound
+    #[arg(long)]
+    sweep: bool,
+    #[command(flatten)]
+    rows: Sweep,
     /// Leave Pelago over libfabric out
     #[arg(long)]
     no_libfabric: bool,
@@ -56,12 +63,12 @@ impl Compare {
         sides.extend((!self.no_libfabric).then_some(Side::OverLibfabric));
         // UCX cannot distinguish the simulated nodes, and the socket program has one process per node.
         sides.extend(self.against.iter().filter(|&&side| self.ppn == 1 || side != Side::Mpich));
-        sides.extend((self.ppn == 1).then_some(Side::Socket));
+        sides.extend((self.ppn == 1 && !self.sweep).then_some(Side::Socket));
         let figure_ns = |printed: &Printed| figure_ns(printed, self.busy, pes, cores);
         let run = |side, _: &str| Printed::of(&mut programs.command(side, self)?);
         let collected = rounds::measure("", self.rounds, &sides, &["all rows"], figure_ns, run)?;
         let rows = by_operation(collected.rows(pes));
-        let gates: Vec<Gate> = rows.iter().flat_map(|row| gates(row, self)).collect();
+        let gates: Vec<Gate> = rows.iter().filter(|_| !self.sweep).flat_map(|row| gates(row, self)).collect();
         let tables = [rounds::table(&heading(self), &rows), gates_table(&gates)];
         rounds::finish("Between two nodes over TCP", &rows, &gates, &tables, &self.files)
     }
@@ -87,7 +94,7 @@ fn heading(args: &Compare) -> String {
     let [first, second] = &args.netns;
     let beside = if args.busy { ", beside a process that computes (means of all blocks)" } else { "" };
     let waiting = if args.r#yield { "yields" } else { "spins" };
-    let ours = if args.mpi { "MPI" } else { "OpenSHMEM" };
+    let ours = if args.mpi || args.sweep { "MPI" } else { "OpenSHMEM" };
     format!(
         "{} a node, in the network namespaces {first} and {second}, not bound{beside}.\n\
          Pelago by its {ours} library. Open MPI {waiting} while it waits.\n\
@@ -131,15 +138,10 @@ fn gates(row: &Row, args: &Compare) -> Vec<Gate> {
 
 /// The compiled programs.
 struct Programs {
-    folder: PathBuf,
+    of: BTreeMap<Side, PathBuf>,
     pelago: PathBuf,
     /// The link of each namespace.
     hosts: [Host; 2],
-}
-
-/// The path of the program of a side.
-fn file(folder: &Path, side: Side) -> PathBuf {
-    folder.join(format!("net-{}", side.name().replace(' ', "-").to_lowercase()))
 }
 
 impl Programs {
@@ -147,12 +149,19 @@ impl Programs {
         let prefix = peers::install("pelago")?;
         // A mean next to a process that computes needs blocks from many time slices.
         let flags: &[&str] = if args.busy { &["-DBLOCKS=60"] } else { &[] };
-        let (wrapper, source) = if args.mpi { ("mpicc", "net_mpi.c") } else { ("oshcc", "net_shmem.c") };
-        peers::compile(&prefix.join("bin").join(wrapper), source, Side::Pelago.name(), flags)?;
-        peers::compile(Path::new("gcc"), "net_raw.c", Side::Socket.name(), flags)?;
-        args.against.iter().try_for_each(|side| peers::compile_by(*side, "net_mpi.c", flags).map(drop))?;
-        let hosts = hosts::pair(&args.netns)?;
-        Ok(Programs { pelago: prefix.join("bin/pelago"), folder: peers::folder()?, hosts })
+        let (wrapper, ours, theirs) = match (args.sweep, args.mpi) {
+            (true, _) => ("mpicc", SWEEP, SWEEP),
+            (false, true) => ("mpicc", "net_mpi.c", "net_mpi.c"),
+            (false, false) => ("oshcc", "net_shmem.c", "net_mpi.c"),
+        };
+        let ours = peers::compile(&prefix.join("bin").join(wrapper), ours, Side::Pelago.name(), flags)?;
+        let socket = peers::compile(Path::new("gcc"), "net_raw.c", Side::Socket.name(), flags)?;
+        let mut of = BTreeMap::from([(Side::OverLibfabric, ours.clone()), (Side::Pelago, ours)]);
+        of.insert(Side::Socket, socket);
+        for &side in &args.against {
+            of.insert(side, peers::compile_by(side, theirs, flags)?);
+        }
+        Ok(Programs { of, pelago: prefix.join("bin/pelago"), hosts: hosts::pair(&args.netns)? })
     }
 
     /// The command that runs a side's program.
@@ -162,13 +171,14 @@ impl Programs {
         let hosts = format!("{first}:{ppn},{second}:{ppn}");
         let script = root().join("cli/tests/command/remote.sh");
         let mut command = hosts::on_first(&self.hosts);
-        command.env("REMOTE_FOLDER", &self.folder);
+        command.env("REMOTE_FOLDER", peers::folder()?);
+        let Some(program) = self.of.get(&side) else { bail!("{} has no program here", side.name()) };
         match side {
             Side::Pelago | Side::OverLibfabric => {
                 let fabric = if side == Side::Pelago { "tcp" } else { "ofi" };
                 command.arg(&self.pelago).arg("run").args(hosts::launch_words(&self.hosts, ppn as usize));
                 command.args(["--env", &format!("PELAGO_FABRIC={fabric}")]);
-                command.arg(file(&self.folder, Side::Pelago));
+                command.arg(program);
             }
             Side::OpenMpi => {
                 command.args(["unshare", "--uts", "sh", "-c", "hostname launcher; exec \"$@\"", "sh"]);
@@ -184,7 +194,7 @@ impl Programs {
                 command.args(["--mca", "opal_common_ucx_opal_mem_hooks", "0"]);
                 command.env("OMPI_MCA_opal_common_ucx_opal_mem_hooks", "0");
                 command.args(["-x", "OMPI_MCA_opal_common_ucx_opal_mem_hooks", "--host", &hosts, "-n", &n]);
-                command.arg(file(&self.folder, side));
+                command.arg(program);
             }
             Side::Mpich => {
                 command.args(["mpiexec.mpich", "-localhost", first, "-launcher", "ssh", "-launcher-exec"]);
@@ -193,13 +203,16 @@ impl Programs {
                 // Debian's MPICH uses UCX, which would otherwise use shared memory.
                 let devices = self.hosts.each_ref().map(|host| host.device.as_str()).join(",");
                 command.args(["-genv", "UCX_TLS", "tcp,self", "-genv", "UCX_NET_DEVICES", &devices]);
-                command.arg(file(&self.folder, side));
+                command.arg(program);
             }
             Side::Socket => {
-                command = Command::new(file(&self.folder, side));
+                command = Command::new(program);
                 command.arg(first).args(&args.netns);
             }
-            _ => bail!("{} has no program here", side.name()),
+            _ => bail!("{} does not run between nodes", side.name()),
+        }
+        if args.sweep {
+            command.args(args.rows.words(2 * ppn as usize > cores()?));
         }
         Ok(command)
     }
