@@ -18,9 +18,11 @@ use pelago_fabric::biased::Held;
 use pelago_fabric::shm::fifo::{Payload, Words};
 use std::ptr::NonNull;
 
-/// Bytes of the longest put of a long message's data. Between two puts this PE takes what has arrived and
-/// answers it: an answer that came behind all the data would delay the other direction's data by as much.
-const PUT_BYTES: usize = 128 << 10;
+/// The data of a long message are put in parts: between two puts this PE takes what has arrived and answers it.
+/// An answer that came behind all the data would delay the other direction's data by as much. A part is as long
+/// as all before it, within these bounds in bytes: the longer the puts, the quicker they are.
+const PUT_BYTES_MIN: usize = 256 << 10;
+const PUT_BYTES_MAX: usize = 1 << 20;
 /// Units of unsolicited messages that a PE allows beyond those that it keeps, at a time, while a receive
 /// waits: 1 MiB.
 const WANTED_MORE: u64 = 8 << 10;
@@ -328,7 +330,8 @@ impl Exchange {
             Target::Memory(Remote { key, offset_bytes }) => {
                 let counter = send.puts.get_or_insert_with(open).clone();
                 let target = Remote { key, offset_bytes: offset_bytes + send.moved };
-                Item::Put { id, counter, target, data, bytes: left.min(transfer_bytes.min(PUT_BYTES)) }
+                let longest = send.moved.clamp(PUT_BYTES_MIN, PUT_BYTES_MAX);
+                Item::Put { id, counter, target, data, bytes: left.min(transfer_bytes.min(longest)) }
             }
         })
     }

@@ -59,8 +59,10 @@ pub(super) struct Receiver {
     direct: Option<Direct>,
     /// Whether the last frame was put back, as an inbox had no room for it.
     waits_for_inbox: bool,
-    /// Whether the last frame had long data.
+    /// Whether frames with long data have come, and since then nothing that fills the room beside them.
     is_after_long: bool,
+    /// Whether the last receive has filled its room.
+    was_filled: bool,
     /// All bytes that were received, over all connections to the peer.
     pub(super) received_bytes: u64,
     /// Takes data that are dropped.
@@ -135,7 +137,8 @@ impl Receiver {
             return Ok(if moved == Moved::End { Received::End } else { Received::Nothing });
         };
         self.received_bytes += bytes as u64;
-        let received = if bytes == wanted { Received::Full } else { Received::All };
+        self.was_filled = bytes == wanted;
+        let received = if self.was_filled { Received::Full } else { Received::All };
         if let Some(direct) = &mut self.direct {
             let placed = bytes.min(direct.missing);
             // SAFETY: no more bytes are placed than are missing.
@@ -171,12 +174,13 @@ impl Receiver {
             read_operands(&mut frame.operands, &rest[..before_bytes]);
             frame.data = rest[before_bytes..].as_ptr();
             self.waits_for_inbox = false;
-            self.is_after_long = data_bytes >= DIRECT_BYTES && has_target(header.kind);
+            let is_long = data_bytes >= DIRECT_BYTES && has_target(header.kind);
+            self.is_after_long = is_long || (self.is_after_long && !self.was_filled);
             self.start += HEADER_BYTES + rest_bytes;
             return Ok(Next::Complete);
         }
         let is_long = rest_bytes - rest.len() >= DIRECT_BYTES || rest_bytes > BUFFERED_BYTES;
-        self.is_after_long |= is_long && has_target(header.kind);
+        self.is_after_long = has_target(header.kind) && (self.is_after_long || is_long);
         let has_operands = rest.len() >= before_bytes;
         match header.kind {
             kind if has_target(kind) && is_long && has_operands => Ok(Next::WantsTarget),
@@ -275,3 +279,6 @@ fn read_operands(operands: &mut Operands, bytes: &[u8]) {
         *operand = u64::from_ne_bytes(*word);
     }
 }
+
+#[cfg(test)]
+mod tests;
