@@ -63,7 +63,7 @@ pub struct Sweep {
     /// Of the sweep, operations whose names contain this text
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Of the sweep, calls of at most so many bytes
+    /// Of the sweep, calls of at most this number of bytes
     #[arg(long, value_name = "BYTES")]
     largest: Option<usize>,
 }

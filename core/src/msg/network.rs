@@ -18,9 +18,9 @@ use pelago_fabric::biased::Held;
 use pelago_fabric::shm::fifo::{Payload, Words};
 use std::ptr::NonNull;
 
-/// The data of a long message are put in parts: between two puts this PE takes what has arrived and answers it.
-/// An answer that came behind all the data would delay the other direction's data by as much. A part is as long
-/// as all before it, within these bounds in bytes: the longer the puts, the quicker they are.
+/// The data of a long message are put in parts: between two puts this PE takes what has arrived and answers
+/// it. An answer that came behind all the data would delay the other direction's data by as much. A part is
+/// as long as all before it, within these bounds in bytes: the longer the puts, the quicker they are.
 const PUT_BYTES_MIN: usize = 256 << 10;
 const PUT_BYTES_MAX: usize = 1 << 20;
 /// Units of unsolicited messages that a PE allows beyond those that it keeps, at a time, while a receive

@@ -4,7 +4,7 @@
 //! frame is sent at once. Otherwise it waits for others, and they are sent together: with the next progress,
 //! or when they are [`BATCH_BYTES`] long. Messages wait on while the PE goes on sending messages. A put that
 //! is not acknowledged is sent at once, as its receiver waits for it. Large data are sent from the source,
-//! without a copy.
+//! without a copy; what waits for others is copied up to a greater length.
 //!
 //! Invariant: bytes are sent in the order in which frames were pushed. The peer executes and acknowledges
 //! puts and messages in the order in which they were started, and replies to gets and atomics in theirs. So a
@@ -29,9 +29,11 @@ pub(super) const AT_ONCE: u32 = 4;
 /// The shortest time between two looks for acknowledgements before a batch: ten sends.
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_micros(10);
 /// A batch of this length is sent at once.
-pub(super) const BATCH_BYTES: usize = 16 << 10;
-/// The longest data that are copied into a batch.
+pub(super) const BATCH_BYTES: usize = 32 << 10;
+/// The longest data that are copied into a batch, and the longest of a frame that waits for others: a copy
+/// costs less than another call of the system.
 pub(super) const GATHERED_BYTES: usize = 4 << 10;
+pub(super) const WAITING_BYTES: usize = 16 << 10;
 /// Limits of a full queue: bytes and pieces to be sent, and operations that are not complete.
 const UNSENT_BYTES_MAX: usize = 4 << 20;
 const UNSENT_PIECES_MAX: usize = 1 << 10;
@@ -245,11 +247,7 @@ impl SendQueue {
         debug_assert!(operand_bytes == header.kind.operand_bytes() || header.kind == Kind::Message);
         let (start, mut fixed_bytes) = (self.batch.len(), HEADER_BYTES + operand_bytes);
         let mut operands_at = HEADER_BYTES;
-        let is_large = data.bytes > GATHERED_BYTES;
-        debug_assert!(
-            is_large || !matches!(source, Source::Stays(Some(_))),
-            "no event is due for short data"
-        );
+        let is_large = data.bytes > GATHERED_BYTES && (data.bytes > WAITING_BYTES || self.is_due(&header));
         let copied_bytes = if is_large { 0 } else { data.bytes };
         if is_large {
             header.padding = self.padding(&header, HEADER_BYTES + operand_bytes, data.start);
@@ -270,8 +268,14 @@ impl SendQueue {
             copy::transfer(place.add(fixed_bytes), data.start, copied_bytes);
             self.batch.set_len(start + fixed_bytes + copied_bytes);
         }
-        // SAFETY: the caller's promises are the same.
-        if is_large { unsafe { self.push_large(data, source) } } else { Ok(()) }
+        if is_large {
+            // SAFETY: the caller's promises are the same.
+            return unsafe { self.push_large(data, source) };
+        }
+        if let Source::Stays(Some((completions, token))) = source {
+            completions.push(Entry::Sent(token));
+        }
+        Ok(())
     }
 
     /// The words of padding with which the kernel copies the data of a long frame quickly, from their source
@@ -459,6 +463,7 @@ impl SendQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::Event;
 
     #[test]
     fn padding_avoids_places_between_which_copies_are_slow() {
@@ -506,6 +511,37 @@ mod tests {
         assert!(sent.padding > 0 && queue.batch[HEADER_BYTES..payload].iter().all(|&byte| byte == 0));
         assert_eq!(queue.batch[payload..payload + 8], (!7_u64).to_ne_bytes());
         assert!(queue.batch[payload + 8..] == *rest);
+    }
+
+    /// Frames of some KiB that are sent now leave from their source. Those that wait are copied, so that a
+    /// call of the system sends several.
+    #[test]
+    fn frames_that_wait_are_copied_up_to_a_length() {
+        let (memory, completions) = (vec![7_u8; WAITING_BYTES + 1], Arc::new(CompletionQueue::default()));
+        let mut queue = SendQueue::default();
+        let push = |queue: &mut SendQueue, bytes: usize, token| {
+            queue.count(Some(&completions), None);
+            let header = Header { bytes: bytes as u32, ..Header::control(Kind::Put, 0) };
+            let source = Source::Stays(Some((Arc::clone(&completions), token)));
+            let before = (queue.batch.len(), queue.pieces.len());
+            // SAFETY: the memory outlives the queue.
+            unsafe { queue.push(header, &[], Data { start: memory.as_ptr(), bytes }, source) }.unwrap();
+            (queue.batch.len() - before.0.min(queue.batch.len()), queue.pieces.len() - before.1)
+        };
+        let sent = || {
+            let mut events = Vec::new();
+            completions.drain(&mut |event| events.push(matches!(event, Event::Sent(_))));
+            events
+        };
+        for token in 0..Token::from(AT_ONCE) {
+            assert_eq!(push(&mut queue, WAITING_BYTES, token), (0, 2), "at its source, behind its header");
+        }
+        queue.pieces.clear();
+        assert!(sent().is_empty());
+        assert_eq!(push(&mut queue, WAITING_BYTES, 9), (HEADER_BYTES + WAITING_BYTES, 0));
+        assert_eq!(sent(), [true], "its source may change");
+        assert_eq!(push(&mut queue, WAITING_BYTES + 1, 9), (0, 2));
+        assert!(sent().is_empty());
     }
 
     #[test]
