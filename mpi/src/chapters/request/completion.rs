@@ -298,31 +298,37 @@ unsafe fn any(
     requests: *mut MPI_Request,
     must_wait: bool,
 ) -> Result<Option<Option<(usize, Outcome)>>> {
-    let mut active = Vec::new();
-    for i in 0..n {
-        // SAFETY: the caller's array has n elements.
-        unsafe {
-            let handle = read(requests, i);
-            if is_active(handle)? {
-                active.push((i, handle));
+    // The number of active requests before the first that is over, and that one.
+    let look = || -> Result<(usize, Option<(usize, Outcome)>)> {
+        let mut active = 0;
+        for i in 0..n {
+            // SAFETY: the caller's array has n elements, and it uses a request in one thread at a time.
+            unsafe {
+                let handle = read(requests, i);
+                if !is_active(handle)? {
+                    continue;
+                }
+                if let Some(outcome) = peek(mpi, handle)? {
+                    return Ok((active, Some((i, outcome))));
+                }
+                active += 1;
             }
         }
-    }
-    if active.is_empty() {
+        Ok((active, None))
+    };
+    // Progress costs more than a look, and is not needed if a request is over.
+    let (active, mut found) = look()?;
+    if found.is_none() && active == 0 {
         return Ok(None);
     }
-    let look = || {
-        // Also if one is over: the more are, the sooner the first of them is found.
+    if found.is_none() {
         mpi.core.progress();
-        active.iter().find_map(|&(i, handle)| {
-            // SAFETY: the program uses a request in one thread at a time, and it exists.
-            unsafe { peek(mpi, handle) }.ok().flatten().map(|outcome| (i, outcome))
-        })
-    };
-    let mut found = look();
+        (_, found) = look()?;
+    }
     if found.is_none() && must_wait {
-        mpi.core.wait(Awaited::Events { count: active.len() }, || {
-            found = found.or_else(look);
+        // The wait makes progress.
+        mpi.core.wait(Awaited::Events { count: active }, || {
+            found = found.or_else(|| look().ok().and_then(|(_, found)| found));
             found.is_some()
         });
     }
