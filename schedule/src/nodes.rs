@@ -10,6 +10,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// The longest chain of ranks that share nodes.
+const CHAIN_RANKS: usize = 32;
+
 /// The nodes of a team's ranks; empty if all are on one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nodes(Option<Arc<Groups>>);
@@ -197,6 +200,12 @@ impl Groups {
     /// Whether each group is one range of ranks, and the ranges follow each other.
     pub fn are_ordered(&self) -> bool {
         matches!(self.form, Form::Blocks { .. } | Form::Ranges { .. })
+    }
+
+    /// Whether a chain of all ranks is the best way for a scan: it goes from node to node once, and its first
+    /// ranks wait for nobody. In a longer one the last ranks would wait too long.
+    pub fn suit_chains(&self) -> bool {
+        self.len < self.n && self.are_ordered() && self.n <= CHAIN_RANKS
     }
 
     /// The ranks of a group as ranges, in ascending order.

@@ -234,6 +234,9 @@ fn names(shape: &Shape) -> &'static [&'static str] {
         }
         Operation::AllReduce => &["rabenseifner", "recursive_doubling"],
         Operation::ReduceScatter => &["recursive_halving", "ring", "linear"],
+        Operation::InclusiveScan | Operation::ExclusiveScan if has_nodes && shape.groups().suit_chains() => {
+            &["linear", "recursive_doubling"]
+        }
         Operation::InclusiveScan | Operation::ExclusiveScan => &["recursive_doubling", "linear"],
     }
 }
@@ -314,6 +317,15 @@ mod tests {
         assert_eq!(large(&[0, 0, 0, 0, 1, 1, 1]), "hierarchical", "the nodes differ in size");
         assert_eq!(name(&[0, 1, 2, 3]), "rabenseifner", "each rank has a node of its own");
         assert_eq!(name(&[0, 1]), "recursive_doubling", "two ranks have one round");
+        let scan = |nodes: &[u32]| {
+            let shape = Shape { operation: Operation::ExclusiveScan, ..all_reduce(nodes, 1) };
+            chosen(&preferences, &shape).0
+        };
+        assert_eq!(scan(&[0, 0, 1, 1]), "linear", "one message goes from node to node");
+        assert_eq!(scan(&[0, 1, 0, 1]), "recursive_doubling", "a chain would cross three times");
+        assert_eq!(scan(&[0, 1, 2, 3]), "recursive_doubling");
+        let many: Vec<u32> = (0..64).map(|rank| rank / 8).collect();
+        assert_eq!(scan(&many), "recursive_doubling", "a chain would be too long");
     }
 
     #[test]

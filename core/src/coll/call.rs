@@ -474,17 +474,22 @@ impl Teams {
 
     #[track_caller]
     pub fn await_collective(&self, operation: &'static str, progress: &Progress) {
-        if !progress.is_done() {
-            callback::forbid(self, operation);
-            let awaited = Awaited::member(operation, None);
-            let needed = stall::Needed::begin();
-            let awaits = || {
-                let pe = progress.awaits();
-                // Of other operations the calls are compared before they start, if they are compared at all.
-                needed.note(pe.filter(|_| within() != 0));
-                pe
-            };
-            self.wait_for_members(awaited, || progress.is_done(), awaits);
+        if progress.is_done() {
+            return;
+        }
+        callback::forbid(self, operation);
+        let needed = stall::Needed::begin();
+        let awaits = || {
+            let pe = progress.awaits();
+            // Of other operations the calls are compared before they start, if they are compared at all.
+            needed.note(pe.filter(|_| within() != 0));
+            pe
+        };
+        // A wait for one PE knows whether that is on this node, and need not look at the network all the time.
+        while !progress.is_done() {
+            let pe = progress.awaits();
+            let ready = || progress.is_done() || progress.awaits() != pe;
+            self.wait_for_members(Awaited::member(operation, pe), ready, awaits);
         }
     }
 }

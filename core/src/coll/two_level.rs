@@ -223,7 +223,7 @@ fn way(world: &Teams, team: &TeamCore, levels: &Hierarchy, call: &Call<'_>) -> O
         }),
         ReduceScatter if !combines_by_nodes => None,
         ReduceScatter => all_staged(all),
-        InclusiveScan | ExclusiveScan => in_order(all),
+        InclusiveScan | ExclusiveScan => in_order(all).filter(|_| !levels.groups.suit_chains()),
     }
 }
 

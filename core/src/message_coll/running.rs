@@ -159,14 +159,19 @@ impl Pending {
             }
             spin_once();
         }
-        let awaited = Awaited::Collective { operation: self.name, pe: None };
-        let mut outcome = None;
-        let ready = || {
-            outcome = outcome.or_else(|| self.advance(world));
-            outcome.is_some()
-        };
-        world.wait_for_members(awaited, ready, || self.awaits());
-        outcome.expect("a wait ends when the operation is over")
+        // A wait for one PE knows whether that is on this node, and need not look at the network all the time.
+        loop {
+            let (mut outcome, pe) = (None, self.awaits());
+            let ready = || {
+                outcome = outcome.or_else(|| self.advance(world));
+                outcome.is_some() || self.awaits() != pe
+            };
+            let awaited = Awaited::Collective { operation: self.name, pe };
+            world.wait_for_members(awaited, ready, || self.awaits());
+            if let Some(outcome) = outcome {
+                return outcome;
+            }
+        }
     }
 }
 
