@@ -47,7 +47,8 @@ impl Engine {
     #[inline]
     #[track_caller]
     pub fn wait_with(&self, awaited: Awaited, waiters: Option<&AtomicU32>, mut ready: impl FnMut() -> bool) {
-        match self.is_busy() {
+        // Over a network the progress of a wait drives them.
+        match self.net.is_none() && self.is_busy() {
             true => self.wait_driving(awaited, waiters, &mut ready),
             false => self.wait_patiently(awaited, waiters, &mut ready),
         }
