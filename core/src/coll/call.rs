@@ -485,7 +485,7 @@ impl Teams {
             needed.note(pe.filter(|_| within() != 0));
             pe
         };
-        // A wait for one PE knows whether that is on this node, and need not look at the network all the time.
+        // If one PE is awaited, the wait knows whether it is on this node: then it seldom asks the network.
         while !progress.is_done() {
             let pe = progress.awaits();
             let ready = || progress.is_done() || progress.awaits() != pe;

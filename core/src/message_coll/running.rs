@@ -159,7 +159,7 @@ impl Pending {
             }
             spin_once();
         }
-        // A wait for one PE knows whether that is on this node, and need not look at the network all the time.
+        // If one PE is awaited, the wait knows whether it is on this node: then it seldom asks the network.
         loop {
             let (mut outcome, pe) = (None, self.awaits());
             let ready = || {

@@ -298,7 +298,7 @@ unsafe fn any(
     requests: *mut MPI_Request,
     must_wait: bool,
 ) -> Result<Option<Option<(usize, Outcome)>>> {
-    // The number of active requests before the first that is over, and that one.
+    // The number of active requests before the first that is over, and the latter.
     let look = || -> Result<(usize, Option<(usize, Outcome)>)> {
         let mut active = 0;
         for i in 0..n {
