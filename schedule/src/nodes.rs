@@ -10,8 +10,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The longest chain of ranks that share nodes.
+/// The longest chain of ranks that share nodes, and the most nodes that it goes through.
 const CHAIN_RANKS: usize = 32;
+const CHAIN_NODES: usize = 4;
 
 /// The nodes of a team's ranks; empty if all are on one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -202,10 +203,10 @@ impl Groups {
         matches!(self.form, Form::Blocks { .. } | Form::Ranges { .. })
     }
 
-    /// Whether a chain of all ranks is the best way for a scan: it goes from node to node once, and its first
-    /// ranks wait for nobody. In a longer one the last ranks would wait too long.
+    /// Whether scans go in a chain of all ranks: it goes from node to node once, and its first ranks wait for
+    /// nobody. In a longer one the last ranks would wait too long.
     pub fn suit_chains(&self) -> bool {
-        self.len < self.n && self.are_ordered() && self.n <= CHAIN_RANKS
+        self.len < self.n && self.are_ordered() && self.n <= CHAIN_RANKS && self.len <= CHAIN_NODES
     }
 
     /// The ranks of a group as ranges, in ascending order.

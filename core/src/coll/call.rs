@@ -483,14 +483,17 @@ impl Teams {
             let pe = progress.awaits();
             // Of other operations the calls are compared before they start, if they are compared at all.
             needed.note(pe.filter(|_| within() != 0));
-            pe
+            Some(pe)
         };
-        // If one PE is awaited, the wait knows whether it is on this node: then it seldom asks the network.
-        while !progress.is_done() {
-            let pe = progress.awaits();
-            let ready = || progress.is_done() || progress.awaits() != pe;
-            self.wait_for_members(Awaited::member(operation, pe), ready, awaits);
-        }
+        // A step of a PE on this node needs no progress of the network.
+        let is_near = || self.net.is_some() && progress.awaits().is_some_and(|pe| self.memory.is_mapped(pe));
+        let ready = || {
+            if !progress.is_done() && is_near() {
+                self.drive_all();
+            }
+            progress.is_done()
+        };
+        self.wait_for_steps(operation, ready, awaits);
     }
 }
 

@@ -9,7 +9,6 @@ use super::group::{MessageGroup, OperationNumber};
 use super::operation::{Memory, Operation, Outcome};
 use super::plan::{MessageCall, Plan};
 use crate::Pe;
-use crate::base::awaited::Awaited;
 use crate::base::locked::{locked, try_locked};
 use crate::coll::reduction::Combiner;
 use crate::job::callback;
@@ -141,12 +140,12 @@ impl Pending {
         try_locked(&self.state).is_some_and(|state| matches!(*state, State::Over(_)))
     }
 
-    /// The PE that the operation waits for.
-    fn awaits(&self) -> Option<Pe> {
-        match &*try_locked(&self.state)? {
+    /// The PE that the operation waits for, if it waits for one; `None` if a thread looks after it now.
+    fn awaits(&self) -> Option<Option<Pe>> {
+        Some(match &*try_locked(&self.state)? {
             State::Over(_) => None,
             State::Running(operation) => operation.awaits(),
-        }
+        })
     }
 
     /// Waits until the operation is over.
@@ -159,19 +158,13 @@ impl Pending {
             }
             spin_once();
         }
-        // If one PE is awaited, the wait knows whether it is on this node: then it seldom asks the network.
-        loop {
-            let (mut outcome, pe) = (None, self.awaits());
-            let ready = || {
-                outcome = outcome.or_else(|| self.advance(world));
-                outcome.is_some() || self.awaits() != pe
-            };
-            let awaited = Awaited::Collective { operation: self.name, pe };
-            world.wait_for_members(awaited, ready, || self.awaits());
-            if let Some(outcome) = outcome {
-                return outcome;
-            }
-        }
+        let mut outcome = None;
+        let ready = || {
+            outcome = outcome.or_else(|| self.advance(world));
+            outcome.is_some()
+        };
+        world.wait_for_steps(self.name, ready, || self.awaits());
+        outcome.expect("a wait ends when the operation is over")
     }
 }
 

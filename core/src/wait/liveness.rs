@@ -128,7 +128,9 @@ impl Engine {
         // A PE that leaves may have done its part just before, so check the condition a last time.
         if let Some(pe) = in_vain {
             self.take_arrivals();
-            if !ready() {
+            // While another thread advances the operations, this one cannot check, and tries again later.
+            let has_looked = self.upper.get().is_none_or(|upper| upper.advance_operations());
+            if !ready() && has_looked {
                 self.wait_in_vain(&self.describe(awaited), pe);
             }
         }

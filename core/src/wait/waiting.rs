@@ -47,7 +47,7 @@ impl Engine {
     #[inline]
     #[track_caller]
     pub fn wait_with(&self, awaited: Awaited, waiters: Option<&AtomicU32>, mut ready: impl FnMut() -> bool) {
-        // Over a network the progress of a wait drives them.
+        // Over a network the progress of a wait drives the operations under way.
         match self.net.is_none() && self.is_busy() {
             true => self.wait_driving(awaited, waiters, &mut ready),
             false => self.wait_patiently(awaited, waiters, &mut ready),
@@ -105,6 +105,28 @@ impl Engine {
         });
         if let Some(pe) = culprit.filter(|_| !ready()) {
             self.wait_in_vain(&self.describe(awaited), Some(pe));
+        }
+    }
+
+    /// As [`wait_for_members`](Engine::wait_for_members), for an operation whose steps wait for one PE after
+    /// another. `needed` returns the PE of the next step, and `None` while another thread advances the
+    /// operation. A wait for one PE knows whether that PE is on this node; for the next PE a wait begins
+    /// anew.
+    #[track_caller]
+    pub fn wait_for_steps(
+        &self,
+        operation: &'static str,
+        mut ready: impl FnMut() -> bool,
+        needed: impl Fn() -> Option<Option<Pe>>,
+    ) {
+        let (mut is_over, mut pe) = (false, None);
+        while !is_over {
+            pe = needed().unwrap_or(pe);
+            let ends = || {
+                is_over = ready();
+                is_over || needed().is_some_and(|next| next != pe)
+            };
+            self.wait_for_members(Awaited::member(operation, pe), ends, || needed().flatten());
         }
     }
 
@@ -224,6 +246,16 @@ impl Engine {
             (&self.memory.header().sleepers, &self.memory.near_block(self.my_pe()).doorbell);
         let _sleeper = self.sleeper();
         let announced = Announced::new(doorbell, sleepers, waiters, awaited.cause());
+        // Messages for other operations that came before this announcement have rung nobody.
+        let ready = &mut || {
+            ready() || {
+                let is_busy = self.is_busy();
+                if is_busy {
+                    self.drive_all();
+                }
+                is_busy && ready()
+            }
+        };
         let is_ready = has_come_soon(Doorbell::LAST_LOOKS, spin_once, ready);
         if !is_ready {
             self.sleep_at(doorbell, announced.announcement, awaited, (care, ready));

@@ -59,7 +59,8 @@ pub(super) struct Receiver {
     direct: Option<Direct>,
     /// Whether the last frame was put back, as an inbox had no room for it.
     waits_for_inbox: bool,
-    /// Whether frames with long data have come, and since then nothing that fills the room beside them.
+    /// Whether frames with long data have come, and since then neither short ones that fill the room beside
+    /// them nor a part of a message.
     is_after_long: bool,
     /// Whether the last receive has filled its room.
     was_filled: bool,

@@ -30,9 +30,9 @@ pub(super) const AT_ONCE: u32 = 4;
 pub(super) const LOOK_INTERVAL: Duration = Duration::from_micros(10);
 /// A batch of this length is sent at once.
 pub(super) const BATCH_BYTES: usize = 32 << 10;
-/// The longest data that are copied into a batch, and the longest of a frame that waits for others: a copy
-/// costs less than another call of the system.
+/// The longest data that are copied into a batch in any case.
 pub(super) const GATHERED_BYTES: usize = 4 << 10;
+/// The longest data of a frame that waits for others: a copy costs less than another call of the system.
 pub(super) const WAITING_BYTES: usize = 16 << 10;
 /// Limits of a full queue: bytes and pieces to be sent, and operations that are not complete.
 const UNSENT_BYTES_MAX: usize = 4 << 20;

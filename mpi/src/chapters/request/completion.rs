@@ -436,6 +436,8 @@ unsafe fn some(
     let outcount = output("outcount", outcount)?;
     // SAFETY: the caller's arrays have n elements, and its pointers are valid.
     unsafe {
+        // No request is completed if the call fails.
+        (0..n).try_for_each(|i| is_active(read(requests, i)).map(drop))?;
         if any(mpi, n, requests, must_wait)?.is_none() {
             outcount.write(MPI_UNDEFINED);
             return Ok(());
