@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(scan(&[0, 0, 1, 1]), "linear", "one message goes from node to node");
         assert_eq!(scan(&[0, 1, 0, 1]), "recursive_doubling", "a chain would cross three times");
         assert_eq!(scan(&[0, 1, 2, 3]), "recursive_doubling");
-        let blocks = |n, size| (0..n).map(|rank| rank / size).collect::<Vec<_>>();
+        let blocks = |n: u32, size| (0..n).map(|rank| rank / size).collect::<Vec<_>>();
         assert_eq!(scan(&blocks(32, 8)), "linear");
         assert_eq!(scan(&blocks(64, 16)), "recursive_doubling", "a chain would be too long");
         assert_eq!(scan(&blocks(10, 2)), "recursive_doubling", "a chain would cross four times");

@@ -27,6 +27,11 @@ const PUT_BYTES_MAX: usize = 1 << 20;
 /// waits: 1 MiB.
 const WANTED_MORE: u64 = 8 << 10;
 
+/// Bytes of the longest next put of a message of which this number of bytes has left.
+fn longest_put(moved: usize) -> usize {
+    moved.clamp(PUT_BYTES_MIN, PUT_BYTES_MAX)
+}
+
 /// A message, or a put of data, that is about to leave over the network.
 enum Item {
     Answer(Answer),
@@ -330,8 +335,8 @@ impl Exchange {
             Target::Memory(Remote { key, offset_bytes }) => {
                 let counter = send.puts.get_or_insert_with(open).clone();
                 let target = Remote { key, offset_bytes: offset_bytes + send.moved };
-                let longest = send.moved.clamp(PUT_BYTES_MIN, PUT_BYTES_MAX);
-                Item::Put { id, counter, target, data, bytes: left.min(transfer_bytes.min(longest)) }
+                let bytes = left.min(transfer_bytes).min(longest_put(send.moved));
+                Item::Put { id, counter, target, data, bytes }
             }
         })
     }
@@ -426,5 +431,21 @@ impl Peer {
     /// Whether it is reached over the network, and may send nothing more.
     fn is_stalled(&self) -> bool {
         self.out.is_none() && self.told <= self.arrived
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_puts_of_a_long_message_grow_up_to_a_limit() {
+        let mut moved = 0;
+        let puts = [(); 6].map(|()| {
+            let bytes = longest_put(moved);
+            moved += bytes;
+            bytes >> 10
+        });
+        assert_eq!(puts, [256, 256, 512, 1024, 1024, 1024], "KiB");
     }
 }

@@ -77,6 +77,19 @@ int main(int argc, char **argv) {
     CHECK(message == MPI_MESSAGE_NULL && got[3] == 4, "the message has %d", got[3]);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     expect(MPI_Mrecv(got, 4, MPI_INT, &message, &status), MPI_ERR_REQUEST, "null");
+    /* A call that fails completes no request. */
+    MPI_Request some[2];
+    int found, indices[2];
+    MPI_Isend(data, 1, MPI_INT, next, 2, MPI_COMM_WORLD, &some[0]);
+    MPI_Recv(got, 1, MPI_INT, before, 2, MPI_COMM_WORLD, &status);
+    MPI_Irecv(got, 1, MPI_INT, before, 3, MPI_COMM_WORLD, &some[1]);
+    MPI_Request freed = some[1];
+    MPI_Cancel(&some[1]);
+    MPI_Wait(&some[1], &status);
+    some[1] = freed;
+    expect(MPI_Waitsome(2, some, &found, indices, MPI_STATUSES_IGNORE), MPI_ERR_REQUEST, "freed");
+    CHECK(some[0] != MPI_REQUEST_NULL, "a request was completed by a call that failed");
+    MPI_Wait(&some[0], &status);
     /* Cancelled receives. */
     MPI_Irecv(data, 4, MPI_INT, MPI_ANY_SOURCE, 99, MPI_COMM_WORLD, &request);
     MPI_Cancel(&request);
