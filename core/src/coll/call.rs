@@ -474,26 +474,18 @@ impl Teams {
 
     #[track_caller]
     pub fn await_collective(&self, operation: &'static str, progress: &Progress) {
-        if progress.is_done() {
-            return;
+        if !progress.is_done() {
+            callback::forbid(self, operation);
+            let awaited = Awaited::member(operation, None);
+            let needed = stall::Needed::begin();
+            let awaits = || {
+                let pe = progress.awaits();
+                // Of other operations the calls are compared before they start, if they are compared at all.
+                needed.note(pe.filter(|_| within() != 0));
+                pe
+            };
+            self.wait_for_members(awaited, || progress.is_done(), awaits);
         }
-        callback::forbid(self, operation);
-        let needed = stall::Needed::begin();
-        let awaits = || {
-            let pe = progress.awaits();
-            // Of other operations the calls are compared before they start, if they are compared at all.
-            needed.note(pe.filter(|_| within() != 0));
-            Some(pe)
-        };
-        // A step of a PE on this node needs no progress of the network.
-        let is_near = || self.net.is_some() && progress.awaits().is_some_and(|pe| self.memory.is_mapped(pe));
-        let ready = || {
-            if !progress.is_done() && is_near() {
-                self.drive_all();
-            }
-            progress.is_done()
-        };
-        self.wait_for_steps(operation, ready, awaits);
     }
 }
 

@@ -9,6 +9,7 @@ use super::group::{MessageGroup, OperationNumber};
 use super::operation::{Memory, Operation, Outcome};
 use super::plan::{MessageCall, Plan};
 use crate::Pe;
+use crate::base::awaited::Awaited;
 use crate::base::locked::{locked, try_locked};
 use crate::coll::reduction::Combiner;
 use crate::job::callback;
@@ -140,12 +141,12 @@ impl Pending {
         try_locked(&self.state).is_some_and(|state| matches!(*state, State::Over(_)))
     }
 
-    /// The PE that the operation waits for, if it waits for one; `None` if a thread looks after it now.
-    fn awaits(&self) -> Option<Option<Pe>> {
-        Some(match &*try_locked(&self.state)? {
+    /// The PE that the operation waits for.
+    fn awaits(&self) -> Option<Pe> {
+        match &*try_locked(&self.state)? {
             State::Over(_) => None,
             State::Running(operation) => operation.awaits(),
-        })
+        }
     }
 
     /// Waits until the operation is over.
@@ -158,12 +159,13 @@ impl Pending {
             }
             spin_once();
         }
+        let awaited = Awaited::Collective { operation: self.name, pe: None };
         let mut outcome = None;
         let ready = || {
             outcome = outcome.or_else(|| self.advance(world));
             outcome.is_some()
         };
-        world.wait_for_steps(self.name, ready, || self.awaits());
+        world.wait_for_members(awaited, ready, || self.awaits());
         outcome.expect("a wait ends when the operation is over")
     }
 }

@@ -108,28 +108,6 @@ impl Engine {
         }
     }
 
-    /// As [`wait_for_members`](Engine::wait_for_members), for an operation whose steps wait for one PE after
-    /// another. `needed` returns the PE of the next step, and `None` while another thread advances the
-    /// operation. A wait for one PE knows whether that PE is on this node; for the next PE a wait begins
-    /// anew.
-    #[track_caller]
-    pub fn wait_for_steps(
-        &self,
-        operation: &'static str,
-        mut ready: impl FnMut() -> bool,
-        needed: impl Fn() -> Option<Option<Pe>>,
-    ) {
-        let (mut is_over, mut pe) = (false, None);
-        while !is_over {
-            pe = needed().unwrap_or(pe);
-            let ends = || {
-                is_over = ready();
-                is_over || needed().is_some_and(|next| next != pe)
-            };
-            self.wait_for_members(Awaited::member(operation, pe), ends, || needed().flatten());
-        }
-    }
-
     /// Spins for as long as that pays, and then waits in the way that the routes require.
     #[inline(always)]
     #[track_caller]
