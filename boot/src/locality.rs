@@ -60,6 +60,34 @@ pub fn cpus() -> Vec<usize> {
     known
 }
 
+/// The processors that this process may run on, in the order in which PEs are bound to them: the first
+/// hardware thread of each core, then the second of each, and so on.
+pub fn cpus_by_core() -> Vec<usize> {
+    by_core(cpus(), |cpu| {
+        let file = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+        fs::read_to_string(file).map_or_else(|_| Vec::new(), |list| numbers(&list))
+    })
+}
+
+/// Orders processors by their place among their siblings, which are the hardware threads of one core.
+fn by_core(cpus: Vec<usize>, siblings: impl Fn(usize) -> Vec<usize>) -> Vec<usize> {
+    let place = |cpu: usize| {
+        siblings(cpu).iter().filter(|sibling| **sibling < cpu && cpus.binary_search(sibling).is_ok()).count()
+    };
+    let mut places: Vec<_> = cpus.iter().map(|&cpu| (place(cpu), cpu)).collect();
+    places.sort_unstable();
+    places.into_iter().map(|(_, cpu)| cpu).collect()
+}
+
+/// The numbers of a list of the kernel, such as `0-2,7`; none if it is not one.
+fn numbers(list: &str) -> Vec<usize> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<usize>().ok()?..=last.parse().ok()?)
+    };
+    list.trim().split(',').filter_map(range).flatten().collect()
+}
+
 /// The number of processors that this process may run on.
 pub fn cores() -> usize {
     cpus().len()
@@ -199,8 +227,28 @@ mod tests {
     fn this_machine_has_processors_and_memory() {
         assert!(cores() >= 1);
         assert!(cpus().is_sorted());
+        let mut by_core = cpus_by_core();
+        by_core.sort_unstable();
+        assert_eq!(by_core, cpus());
         let (free, all) = (memory_available_bytes().unwrap(), memory_total_bytes().unwrap());
         assert!(0 < free && free <= all, "{free} of {all} bytes");
+    }
+
+    #[test]
+    fn threads_of_a_core_follow_after_all_cores() {
+        let neighbours = |cpu: usize| vec![cpu & !1, cpu | 1];
+        assert_eq!(by_core((0..6).collect(), neighbours), [0, 2, 4, 1, 3, 5]);
+        assert_eq!(by_core(vec![1, 2, 3, 7], neighbours), [1, 2, 7, 3], "without the processors of others");
+        let halves = |cpu: usize| vec![cpu % 3, cpu % 3 + 3];
+        assert_eq!(by_core((0..6).collect(), halves), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(by_core(vec![4, 9], |_| Vec::new()), [4, 9], "a system that does not say");
+    }
+
+    #[test]
+    fn lists_of_the_kernel() {
+        assert_eq!(numbers("0,64\n"), [0, 64]);
+        assert_eq!(numbers("0-2,7\n"), [0, 1, 2, 7]);
+        assert!(numbers("\n").is_empty() && numbers("x-3").is_empty());
     }
 
     #[test]

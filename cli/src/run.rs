@@ -61,7 +61,7 @@ pub struct Run {
     /// Start more PEs than the hosts have slots: each host gets the same multiple of its slots
     #[arg(long)]
     oversubscribe: bool,
-    /// Bind PE i of a host to the i-th processor that this command may use there
+    /// Bind each PE of a host to a processor that this command may use there, one for each core first
     #[arg(long)]
     bind: bool,
     /// Put the number of the PE, or the numbers of all PEs of a process, before every line of output

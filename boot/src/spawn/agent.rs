@@ -25,7 +25,7 @@ use super::process::{End, Output, Process, Ready, Starter};
 use super::signals::{ASKING, FORWARDED, Signals};
 use super::start_reason;
 use super::tool::ReadyTool;
-use crate::locality::cpus;
+use crate::locality::cpus_by_core;
 use crate::process::process_state;
 
 /// While this many bytes wait to be sent, the agent does not read from its processes.
@@ -358,7 +358,7 @@ impl Agent {
             output: Output::Pipes,
             tool,
             mask: self.signals.mask_before(),
-            cpus: if start.binds { cpus() } else { Vec::new() },
+            cpus: if start.binds { cpus_by_core() } else { Vec::new() },
         })
     }
 

@@ -57,9 +57,9 @@ pub struct JobSpec {
     pub env: Vec<(OsString, OsString)>,
     /// Variables of this process that the processes do not get from it.
     pub without: Vec<OsString>,
-    /// Binds PE i of a host to the i-th processor of the affinity mask of this process, or of the agent of
-    /// the host, starting over when there are more PEs than processors. A process with several PEs is bound
-    /// to the processors of all its PEs, and distributes them itself.
+    /// Binds each PE of a host to a processor of the affinity mask of this process, or of the agent of the
+    /// host, in the order of `cpus_by_core`, starting over when there are more PEs than processors. A
+    /// process with several PEs is bound to the processors of all its PEs, and distributes them itself.
     pub bind: bool,
     /// Puts `[PE] `, or `[first PE-last PE] `, before every line that a process writes, and forwards whole
     /// lines only.

@@ -35,7 +35,7 @@ use super::process::{End, Output, Starter};
 use super::report::{Captured, Cause, Failure, JobReport, Name};
 use super::signals::{ASKING, FORWARDED, STOPPING, Signals, take_terminal};
 use super::{InputTo, JobSpec, LaunchError};
-use crate::locality::cpus;
+use crate::locality::cpus_by_core;
 use crate::pmi::server::{Event, Server, Stage};
 use crate::writer::Outlet;
 
@@ -161,7 +161,7 @@ impl<'a> Supervisor<'a> {
             },
             tool: self.plan.ready_tool()?,
             mask: self.signals.mask_before(),
-            cpus: if self.spec.bind { cpus() } else { Vec::new() },
+            cpus: if self.spec.bind { cpus_by_core() } else { Vec::new() },
         };
         for process in 0..processes {
             let (pes, n, program) =
