@@ -22,8 +22,7 @@
 
 use super::cipher::MESSAGE_BYTES;
 use crate::secret::Secret;
-use hmac::{Hmac, Mac};
-use sha2::Sha256;
+use hmac_sha256::HMAC;
 
 /// The length of a nonce, in bytes.
 const NONCE_BYTES: usize = 16;
@@ -108,18 +107,17 @@ impl Terms {
         [&MAGIC[..], &from, &to, &self.encrypts.map(u8::from), &earlier, &one, &other].concat()
     }
 
-    fn keyed(&self) -> Hmac<Sha256> {
-        Mac::new_from_slice(&self.secret.to_bytes()).expect("a key may have any length")
-    }
-
-    fn mac(&self, side: Side) -> Hmac<Sha256> {
-        self.keyed().chain_update([side as u8]).chain_update(self.to_bytes())
+    fn mac(&self, side: Side) -> HMAC {
+        let mut mac = HMAC::new(self.secret.to_bytes());
+        mac.update([side as u8]);
+        mac.update(self.to_bytes());
+        mac
     }
 
     /// The key that the exchange of keys begins with.
     #[cfg(feature = "encrypt")]
     pub(super) fn shared_key(&self) -> [u8; 32] {
-        self.keyed().chain_update(KEY_LABEL).finalize().into_bytes().into()
+        HMAC::mac(KEY_LABEL, self.secret.to_bytes())
     }
 
     /// Whether the connection is encrypted. An error says that the sides differ.
@@ -143,12 +141,12 @@ impl Terms {
 
     /// The proof of a side.
     pub(super) fn proof(&self, side: Side) -> [u8; PROOF_BYTES] {
-        self.mac(side).finalize().into_bytes().into()
+        self.mac(side).finalize()
     }
 
     /// Whether this is the proof of a side. The time does not depend on the bytes.
     pub(super) fn is_proved(&self, side: Side, proof: &[u8]) -> bool {
-        self.mac(side).verify_slice(proof).is_ok()
+        <&[u8; PROOF_BYTES]>::try_from(proof).is_ok_and(|proof| self.mac(side).finalize_verify(proof))
     }
 }
 

@@ -4,7 +4,6 @@
 use super::reader::{Defect, Section};
 use super::{Compute, Contention, Link, Links, Machine, Node, Protocol};
 use crate::topology::{Dragonfly, FatTree, Level, Torus};
-use toml::Table;
 
 impl Machine {
     /// The machine that a text in TOML describes. `file` is its name in errors.
@@ -12,11 +11,13 @@ impl Machine {
     /// # Errors
     /// The first key that is missing, unknown or out of its bounds, with the remedy.
     pub fn parse(file: &str, text: &str) -> Result<Machine, Defect> {
-        let table: Table = text.parse().map_err(|error: toml::de::Error| Defect {
-            file: file.to_owned(),
-            reason: format!("this is not TOML: {}", error.to_string().trim_end().replace('\n', " ")),
+        let document = toml_span::parse(text).map_err(|error| {
+            let line =
+                text.as_bytes().iter().take(error.span.start).filter(|byte| **byte == b'\n').count() + 1;
+            let reason = format!("line {line}: this is not TOML: {error}").replace('\n', " ");
+            Defect { file: file.to_owned(), reason }
         })?;
-        let root = Section::root(file, &table);
+        let root = Section::root(file, document.as_table().expect("a document is a table"));
         let machine = Machine {
             name: root.text("name")?,
             about: root.text("about")?,

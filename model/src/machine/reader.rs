@@ -8,7 +8,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
-use toml::{Table, Value};
+use toml_span::Value;
+use toml_span::value::{Table, ValueInner};
 
 /// An error in a machine file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,40 +37,40 @@ const BANDWIDTHS: RangeInclusive<f64> = 1e3..=1e16;
 pub(super) struct Section<'a> {
     file: &'a str,
     name: String,
-    table: &'a Table,
+    table: &'a Table<'a>,
     read: RefCell<BTreeSet<&'static str>>,
 }
 
 impl<'a> Section<'a> {
-    pub(super) fn root(file: &'a str, table: &'a Table) -> Section<'a> {
+    pub(super) fn root(file: &'a str, table: &'a Table<'a>) -> Section<'a> {
         Section { file, name: String::new(), table, read: RefCell::default() }
     }
 
     /// The table below this one with the name `key`, which must be there.
     pub(super) fn section(&self, key: &'static str) -> Result<Section<'a>, Defect> {
-        match self.value(key) {
-            Some(Value::Table(table)) => Ok(self.below(key.to_owned(), table)),
-            Some(other) => Err(self.defect(format!("{key} = {other} is no table: write [{key}]"))),
-            None => {
-                Err(self.defect(format!("the table [{key}] is missing: add it (docs/model.md lists it)")))
-            }
+        let Some(value) = self.value(key) else {
+            return Err(self.defect(format!("the table [{key}] is missing: add it (docs/model.md lists it)")));
+        };
+        match value.as_table() {
+            Some(table) => Ok(self.below(key.to_owned(), table)),
+            None => Err(self.defect(format!("{key} = {} is no table: write [{key}]", shown(value)))),
         }
     }
 
     /// The tables of an array, each of which must be one.
     pub(super) fn sections(&self, key: &'static str) -> Result<Vec<Section<'a>>, Defect> {
         let wanted = || format!("{} must be an array of tables, one for each level", self.full(key));
-        let Some(Value::Array(values)) = self.value(key) else {
+        let Some(values) = self.value(key).and_then(Value::as_array) else {
             return Err(self.defect(wanted()));
         };
-        let tables = values.iter().enumerate().map(|(number, value)| match value {
-            Value::Table(table) => Ok(self.below(format!("{}[{number}]", self.full(key)), table)),
-            other => Err(self.defect(format!("{other} is no table: {}", wanted()))),
+        let tables = values.iter().enumerate().map(|(number, value)| match value.as_table() {
+            Some(table) => Ok(self.below(format!("{}[{number}]", self.full(key)), table)),
+            None => Err(self.defect(format!("{} is no table: {}", shown(value), wanted()))),
         });
         tables.collect()
     }
 
-    fn below(&self, name: String, table: &'a Table) -> Section<'a> {
+    fn below(&self, name: String, table: &'a Table<'a>) -> Section<'a> {
         Section { file: self.file, name, table, read: RefCell::default() }
     }
 
@@ -81,7 +82,7 @@ impl<'a> Section<'a> {
         if self.name.is_empty() { key.to_owned() } else { format!("{}.{key}", self.name) }
     }
 
-    fn value(&self, key: &'static str) -> Option<&'a Value> {
+    fn value(&self, key: &'static str) -> Option<&'a Value<'a>> {
         self.read.borrow_mut().insert(key);
         self.table.get(key)
     }
@@ -90,20 +91,20 @@ impl<'a> Section<'a> {
         self.table.contains_key(key)
     }
 
-    fn needed(&self, key: &'static str, wanted: &str) -> Result<&'a Value, Defect> {
+    fn needed(&self, key: &'static str, wanted: &str) -> Result<&'a Value<'a>, Defect> {
         self.value(key).ok_or_else(|| self.defect(format!("{} is missing: give it {wanted}", self.full(key))))
     }
 
-    fn wrong(&self, key: &str, value: &Value, wanted: &str) -> Defect {
-        self.defect(format!("{} = {value} is not accepted: give it {wanted}", self.full(key)))
+    fn wrong(&self, key: &str, value: &Value<'_>, wanted: &str) -> Defect {
+        let (key, value) = (self.full(key), shown(value));
+        self.defect(format!("{key} = {value} is not accepted: give it {wanted}"))
     }
 
     pub(super) fn text(&self, key: &'static str) -> Result<String, Defect> {
         let wanted = "a text in quotation marks that is not empty";
-        match self.needed(key, wanted)? {
-            Value::String(text) if !text.trim().is_empty() => Ok(text.clone()),
-            other => Err(self.wrong(key, other, wanted)),
-        }
+        let value = self.needed(key, wanted)?;
+        let text = value.as_str().filter(|text| !text.trim().is_empty());
+        text.map(str::to_owned).ok_or_else(|| self.wrong(key, value, wanted))
     }
 
     /// One of several values, each with its name.
@@ -127,7 +128,7 @@ impl<'a> Section<'a> {
     pub(super) fn shape(&self, key: &'static str) -> Result<Vec<usize>, Defect> {
         let wanted = "one to six whole numbers from 1 to 4096, with a product of at most 2^24";
         let value = self.needed(key, wanted)?;
-        let side = |value: &Value| {
+        let side = |value: &Value<'_>| {
             let side = usize::try_from(value.as_integer()?).ok()?;
             (1..=4096).contains(&side).then_some(side)
         };
@@ -159,12 +160,27 @@ impl<'a> Section<'a> {
     /// Refuses the keys that were not read.
     pub(super) fn end(&self) -> Result<(), Defect> {
         let read = self.read.borrow();
-        let Some(key) = self.table.keys().find(|key| !read.contains(key.as_str())) else {
+        let Some((key, value)) = self.table.iter().find(|(key, _)| !read.contains(&*key.name)) else {
             return Ok(());
         };
         let known = read.iter().copied().collect::<Vec<_>>().join(", ");
         let place = if self.name.is_empty() { "the file".to_owned() } else { format!("[{}]", self.name) };
-        let value = &self.table[key];
-        Err(self.defect(format!("{} = {value} is no key of {place}: it has {known}", self.full(key))))
+        let (key, value) = (self.full(&key.name), shown(value));
+        Err(self.defect(format!("{key} = {value} is no key of {place}: it has {known}")))
+    }
+}
+
+/// A value as it may stand in a file.
+fn shown(value: &Value<'_>) -> String {
+    match value.as_ref() {
+        ValueInner::String(text) => format!("{text:?}"),
+        ValueInner::Integer(number) => number.to_string(),
+        ValueInner::Float(number) => format!("{number:?}"),
+        ValueInner::Boolean(is_true) => is_true.to_string(),
+        ValueInner::Array(values) => format!("[{}]", values.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        ValueInner::Table(table) => {
+            let entries = table.iter().map(|(key, value)| format!("{key} = {}", shown(value)));
+            format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+        }
     }
 }
