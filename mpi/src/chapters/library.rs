@@ -9,6 +9,7 @@ use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::errhandler::Handler;
 use crate::chapters::error::{Error, Result};
 use crate::chapters::group::Group;
+use crate::chapters::tool;
 use pelago_core::Core;
 use pelago_core::base::trace::{Category, Event};
 use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
@@ -159,6 +160,9 @@ pub fn has_opened() -> bool {
 
 /// Closes the library: calls are refused until it is opened again.
 pub fn close() {
+    if let Some(mpi) = get() {
+        tool::keep_counters(mpi.core.tally.read());
+    }
     UNRECORDED.store(null_mut(), Ordering::Release);
     LIBRARY.store(null_mut(), Ordering::Release);
 }

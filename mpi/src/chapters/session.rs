@@ -201,7 +201,10 @@ pub unsafe fn group_from_session_pset(
     find(session)?;
     let place = output("newgroup", newgroup)?;
     // SAFETY: the caller passes places and texts that are valid, or null.
-    unsafe { place.write(set(mpi, pset_name)?.of_session(session).handle()?) };
+    unsafe {
+        place.write(MPI_GROUP_NULL);
+        place.write(set(mpi, pset_name)?.of_session(session).handle()?);
+    }
     Ok(())
 }
 

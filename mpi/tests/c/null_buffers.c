@@ -44,6 +44,20 @@ static void messages(MPI_Datatype absolute) {
                       MPI_STATUS_IGNORE));
     DONE(MPI_Sendrecv_replace(NULL, 4, MPI_INT, MPI_PROC_NULL, 0, MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE));
     DONE(MPI_Bsend(NULL, 4, MPI_INT, MPI_PROC_NULL, 0, comm));
+    MPI_Datatype column;
+    MPI_Type_vector(4, 1, 8, MPI_DOUBLE, &column);
+    MPI_Type_commit(&column);
+    DONE(MPI_Isend(NULL, 1, column, MPI_PROC_NULL, 0, comm, &request));
+    DONE(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    DONE(MPI_Issend(NULL, 1, column, MPI_PROC_NULL, 0, comm, &request));
+    DONE(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    DONE(MPI_Isendrecv(NULL, 1, column, MPI_PROC_NULL, 0, NULL, 1, column, MPI_PROC_NULL, 0, comm, &request));
+    DONE(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    DONE(MPI_Send_init(NULL, 1, column, MPI_PROC_NULL, 0, comm, &request));
+    DONE(MPI_Start(&request));
+    DONE(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    MPI_Request_free(&request);
+    MPI_Type_free(&column);
     DONE(MPI_Sendrecv(NULL, 0, MPI_INT, next, 1, NULL, 0, MPI_INT, before, 1, comm, MPI_STATUS_IGNORE));
     /* A datatype with addresses has its data there. */
     DONE(MPI_Sendrecv(MPI_BOTTOM, 1, absolute, next, 2, data, 4, MPI_INT, before, 2, comm, MPI_STATUS_IGNORE));

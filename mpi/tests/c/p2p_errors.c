@@ -18,6 +18,14 @@ static void expect(int code, int class, const char *word) {
     CHECK(strstr(text, word) != NULL, "the text \"%s\" does not say \"%s\"", text, word);
 }
 
+static int errors_counted;
+
+static void count_errors(MPI_Comm *comm, int *code, ...) {
+    (void) comm;
+    (void) code;
+    errors_counted++;
+}
+
 int main(int argc, char **argv) {
     int all, data[4] = {1, 2, 3, 4}, flag;
     MPI_Request request;
@@ -60,6 +68,19 @@ int main(int argc, char **argv) {
     expect(MPI_Waitall(2, both, statuses), MPI_ERR_IN_STATUS, "failed");
     CHECK(statuses[0].MPI_ERROR == MPI_ERR_TRUNCATE && statuses[1].MPI_ERROR == MPI_SUCCESS, "errors %d and %d",
           statuses[0].MPI_ERROR, statuses[1].MPI_ERROR);
+    MPI_Request three[3];
+    MPI_Status of_some[3];
+    int completed, places[3];
+    MPI_Isend(data, 1, MPI_INT, me, 5, MPI_COMM_WORLD, &three[0]);
+    MPI_Isend(data, 4, MPI_INT, me, 6, MPI_COMM_WORLD, &three[1]);
+    MPI_Recv(&small, 1, MPI_INT, me, 5, MPI_COMM_WORLD, &status);
+    MPI_Irecv(&small, 1, MPI_INT, me, 6, MPI_COMM_WORLD, &three[2]);
+    for (int i = 0; i < 3; i++) of_some[i].MPI_ERROR = MPI_ERR_DIMS;
+    expect(MPI_Waitsome(3, three, &completed, places, of_some), MPI_ERR_IN_STATUS, "failed");
+    for (int i = 0; i < completed; i++)
+        CHECK(of_some[i].MPI_ERROR == (places[i] == 2 ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "error %d of request %d",
+              of_some[i].MPI_ERROR, places[i]);
+    MPI_Waitall(3, three, MPI_STATUSES_IGNORE);
     /* Buffered sends without a buffer, or with one that is too small. */
     expect(MPI_Bsend(data, 4, MPI_INT, next, 3, MPI_COMM_WORLD), MPI_ERR_BUFFER, "buffer");
     /* A receive that fails leaves a message that a probe has taken. */
@@ -73,6 +94,22 @@ int main(int argc, char **argv) {
     expect(MPI_Imrecv(NULL, 4, MPI_INT, &message, &both[0]), MPI_ERR_BUFFER, "null");
     expect(MPI_Imrecv(got, 4, MPI_INT, &message, NULL), MPI_ERR_ARG, "null");
     CHECK(message != MPI_MESSAGE_NULL, "the message is gone");
+    /* Errors go to the handler of the communicator in which the message was found. */
+    MPI_Comm own;
+    MPI_Errhandler counter;
+    MPI_Message of_own;
+    MPI_Request sent;
+    MPI_Comm_dup(MPI_COMM_SELF, &own);
+    MPI_Comm_create_errhandler(count_errors, &counter);
+    MPI_Comm_set_errhandler(own, counter);
+    MPI_Isend(data, 1, MPI_INT, 0, 0, own, &sent);
+    MPI_Mprobe(0, 0, own, &of_own, &status);
+    expect(MPI_Mrecv(got, -1, MPI_INT, &of_own, &status), MPI_ERR_COUNT, "-1");
+    CHECK(errors_counted == 1, "the handler of the communicator was called %d times", errors_counted);
+    CHECK(MPI_Mrecv(got, 4, MPI_INT, &of_own, &status) == MPI_SUCCESS, "the message cannot be received");
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+    MPI_Errhandler_free(&counter);
+    MPI_Comm_free(&own);
     CHECK(MPI_Mrecv(got, 4, MPI_INT, &message, &status) == MPI_SUCCESS, "the message cannot be received");
     CHECK(message == MPI_MESSAGE_NULL && got[3] == 4, "the message has %d", got[3]);
     MPI_Wait(&request, MPI_STATUS_IGNORE);

@@ -51,9 +51,13 @@ int main(void)
     WORKS(MPI_Buffer_flush());
     start(rank, partner);
     for (int done = 0, found; done < REQUESTS; done += found) {
+        for (int i = 0; i < REQUESTS; i++) statuses[i].MPI_ERROR = MPI_ERR_DIMS;
         if (done % 2 == 0) WORKS(MPI_Waitsome(REQUESTS, requests, &found, indices, statuses));
         else WORKS(MPI_Testsome(REQUESTS, requests, &found, indices, statuses));
-        for (int i = 0; i < found; i++) EQUAL("the tag of some", indices[i], statuses[i].MPI_TAG);
+        for (int i = 0; i < found; i++) {
+            EQUAL("the tag of some", indices[i], statuses[i].MPI_TAG);
+            EQUAL("MPI_ERROR after a call that has succeeded", MPI_ERR_DIMS, statuses[i].MPI_ERROR);
+        }
     }
     check_all(partner);
 

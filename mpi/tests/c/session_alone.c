@@ -36,6 +36,39 @@ static void process_sets(MPI_Session session) {
     GIVES(MPI_ERR_ARG, MPI_Session_get_nth_pset(session, MPI_INFO_NULL, n, &length, NULL));
     GIVES(MPI_ERR_ARG, MPI_Session_get_nth_pset(session, MPI_INFO_NULL, -1, &length, NULL));
     GIVES(MPI_ERR_ARG, MPI_Session_get_pset_info(session, "nothing", &info));
+    group = MPI_GROUP_EMPTY;
+    GIVES(MPI_ERR_ARG, MPI_Group_from_session_pset(session, "nothing", &group));
+    HOLDS(group == MPI_GROUP_NULL);
+}
+
+/* Of the standard's attributes a communicator of a session has MPI_TAG_UB alone. */
+static void attributes(MPI_Comm comm) {
+    int others[] = {MPI_HOST, MPI_IO, MPI_APPNUM, MPI_LASTUSEDCODE, MPI_WTIME_IS_GLOBAL, MPI_UNIVERSE_SIZE};
+    int *value, flag;
+    WORKS(MPI_Comm_get_attr(comm, MPI_TAG_UB, &value, &flag));
+    HOLDS(flag && *value >= 32767);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        WORKS(MPI_Comm_get_attr(comm, others[i], &value, &flag));
+        EQUAL("an attribute of the world", 0, flag);
+    }
+}
+
+static void two_sessions(void) {
+    MPI_Session sessions[2];
+    MPI_Comm comms[2];
+    int relation;
+    for (int i = 0; i < 2; i++) {
+        MPI_Group group;
+        WORKS(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &sessions[i]));
+        WORKS(MPI_Group_from_session_pset(sessions[i], "mpi://WORLD", &group));
+        WORKS(MPI_Comm_create_from_group(group, "of two", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comms[i]));
+        WORKS(MPI_Group_free(&group));
+    }
+    GIVES(MPI_ERR_COMM, MPI_Comm_compare(comms[0], comms[1], &relation));
+    for (int i = 0; i < 2; i++) {
+        WORKS(MPI_Comm_free(&comms[i]));
+        WORKS(MPI_Session_finalize(&sessions[i]));
+    }
 }
 
 /* A group of the same processes, made in another way. */
@@ -48,6 +81,8 @@ static void same_group(MPI_Session session) {
     WORKS(MPI_Group_incl(group, 0, NULL, &empty));
     WORKS(MPI_Group_union(MPI_GROUP_EMPTY, group, &same));
     WORKS(MPI_Comm_create(comm, same, &other));
+    attributes(comm);
+    attributes(other);
     WORKS(MPI_Comm_compare(comm, other, &relation));
     EQUAL("the relation", MPI_CONGRUENT, relation);
     WORKS(MPI_Comm_free(&other));
@@ -109,6 +144,7 @@ int main(int argc, char **argv) {
     MPI_Group_free(&group);
     WORKS(MPI_Session_finalize(&session));
     levels();
+    two_sessions();
     /* No process waits for another here. */
     for (int i = 0; i < 3 * rank; i++) {
         WORKS(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session));

@@ -50,7 +50,10 @@ static MPI_T_cvar_handle open_setting(const char *wanted) {
 
 static void settings_before(void) {
     char value[4096];
-    MPI_T_cvar_handle handle = open_setting("PELAGO_YIELDS");
+    MPI_T_cvar_handle handle = open_setting("PELAGO_COUNTERS");
+    CODE(MPI_SUCCESS, MPI_T_cvar_write(handle, "on"));
+    CODE(MPI_SUCCESS, MPI_T_cvar_handle_free(&handle));
+    handle = open_setting("PELAGO_YIELDS");
     CODE(MPI_SUCCESS, MPI_T_cvar_write(handle, "33"));
     CODE(MPI_T_ERR_INVALID, MPI_T_cvar_write(handle, "many"));
     CODE(MPI_SUCCESS, MPI_T_cvar_read(handle, value));
@@ -128,6 +131,29 @@ static void performance(void) {
     CODE(MPI_SUCCESS, MPI_T_pvar_session_free(&other));
 }
 
+/* Handles of a counter of operations, from before MPI_Init and after it. */
+static MPI_T_pvar_session counting;
+static MPI_T_pvar_handle early, late;
+static unsigned long long barriers_before;
+
+static MPI_T_pvar_handle count_barriers(void) {
+    int index, count;
+    MPI_T_pvar_handle handle;
+    CODE(MPI_SUCCESS, MPI_T_pvar_get_index("pelago_barriers", MPI_T_PVAR_CLASS_COUNTER, &index));
+    CODE(MPI_SUCCESS, MPI_T_pvar_handle_alloc(counting, index, NULL, &handle, &count));
+    return handle;
+}
+
+/* A counter does not go back when MPI is finalised. */
+static void counts_stay(void) {
+    unsigned long long value;
+    CODE(MPI_SUCCESS, MPI_T_pvar_read(counting, early, &value));
+    HOLDS(value >= barriers_before);
+    CODE(MPI_SUCCESS, MPI_T_pvar_read(counting, late, &value));
+    HOLDS(value < 1000);
+    CODE(MPI_SUCCESS, MPI_T_pvar_session_free(&counting));
+}
+
 static void events(void) {
     int n, index, length = 0;
     MPI_Count first, second;
@@ -155,12 +181,18 @@ int main(int argc, char **argv) {
     settings_before();
     performance();
     events();
+    CODE(MPI_SUCCESS, MPI_T_pvar_session_create(&counting));
+    early = count_barriers();
     MPI_Init(&argc, &argv);
     categories();
     settings_after();
     performance();
+    CODE(MPI_SUCCESS, MPI_T_pvar_read(counting, early, &barriers_before));
+    HOLDS(barriers_before > 0);
+    late = count_barriers();
     CODE(MPI_SUCCESS, MPI_T_finalize());
     MPI_Finalize();
+    counts_stay();
     settings_after();
     performance();
     CODE(MPI_SUCCESS, MPI_T_finalize());

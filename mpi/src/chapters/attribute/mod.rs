@@ -142,10 +142,12 @@ pub unsafe fn comm_get_attr(
     value: *mut c_void,
     flag: *mut c_int,
 ) -> Result {
-    let attributes = &mpi.comm(comm)?.attributes;
+    let comm = mpi.comm(comm)?;
     let found = match predefined::of_communicators(mpi, keyval) {
+        // In the sessions model the others do not exist.
+        Some(_) if comm.group.session != MPI_SESSION_NULL && keyval != MPI_TAG_UB => None,
         Some(place) => Some(place.expose_provenance()),
-        None => attributes.value(keyval, Holder::Comm)?,
+        None => comm.attributes.value(keyval, Holder::Comm)?,
     };
     // SAFETY: the caller passes places and texts that are valid, or null.
     unsafe { tell(found, value, flag) }

@@ -1,4 +1,4 @@
-//! The attributes that every communicator has.
+//! The attributes that every communicator of the world has, and those of sessions in part.
 //!
 //! Invariant: an attribute is the address of an `int` that lives as long as the process.
 

@@ -59,6 +59,12 @@ pub unsafe fn comm_remote_group(mpi: &Mpi, comm: MPI_Comm, group: *mut MPI_Group
 /// `MPI_Comm_compare`.
 pub unsafe fn comm_compare(mpi: &Mpi, comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) -> Result {
     let (one, two) = (mpi.comm(comm1)?, mpi.comm(comm2)?);
+    let sessions = [one, two].map(|comm| comm.group.session);
+    ensure!(
+        sessions[0] == sessions[1] || sessions.contains(&MPI_SESSION_NULL),
+        MPI_ERR_COMM,
+        "the communicators are of two sessions, whose objects cannot be used together"
+    );
     let groups = match (&one.remote, &two.remote) {
         (None, None) => one.group.compare(&two.group),
         (Some(a), Some(b)) => {

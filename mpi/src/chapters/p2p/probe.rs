@@ -147,12 +147,12 @@ unsafe fn start_matched(
     }
     let receive =
         Receive { buffer, count, datatype, source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, comm: MPI_COMM_NULL };
-    receive.check(mpi)?;
     let no_message = || Error::new(MPI_ERR_REQUEST, "the message is null, or was received before");
+    let comm = MESSAGES.get(handle.0).ok_or_else(no_message)?.handle;
+    receive.check(mpi).map_err(|error| error.on(On::Comm(comm)))?;
     let message = MESSAGES.remove(handle.0).ok_or_else(no_message)?;
     let matched = message.matched.lock().unwrap_or_else(PoisonError::into_inner).take();
     let matched = matched.ok_or_else(no_message)?;
-    let comm = message.handle;
     // SAFETY: the program keeps the conditions that the standard has for this call.
     unsafe {
         let active = Receive { comm, ..receive }.start_matched(mpi, message.comm.clone(), matched)?;

@@ -114,10 +114,11 @@ impl Send {
     #[inline(always)]
     unsafe fn begin(self, mpi: &Mpi, address: Option<Address>) -> Result<Option<Message>> {
         let datatype = mpi.layout(self.count, self.datatype)?;
+        // Without a receiver nothing is read: the buffer may be null.
+        let Some(address) = address else { return bytes_of(self.count, datatype).map(|_| None) };
         // SAFETY: the caller promises the elements; packed ones live as long as the operation.
         unsafe {
             let data = outgoing(self.buffer, self.count, datatype)?;
-            let Some(address) = address else { return Ok(None) };
             given(data.data().0, data.data().1)?;
             let pending = mpi.core.start_send(address, data.data(), self.mode)?;
             Ok(pending.map(|id| Message { id, receive: None, kept: data.kept() }))

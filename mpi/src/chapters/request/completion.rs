@@ -451,10 +451,17 @@ unsafe fn some(
             let Some(outcome) = peek(mpi, handle)? else { continue };
             indices.add(found).write(i as c_int);
             let status = nth(statuses, found);
-            if !status.is_null() {
-                (*status).MPI_ERROR = MPI_SUCCESS;
+            // The field is written only if the call fails.
+            match finish_one(requests, i, &outcome, status)? {
+                Some(error) => {
+                    if failed.is_none() && !statuses.is_null() {
+                        (0..found).for_each(|i| (*nth(statuses, i)).MPI_ERROR = MPI_SUCCESS);
+                    }
+                    failed.get_or_insert(error);
+                }
+                None if failed.is_some() && !status.is_null() => (*status).MPI_ERROR = MPI_SUCCESS,
+                None => {}
             }
-            failed = failed.or(finish_one(requests, i, &outcome, status)?);
             found += 1;
         }
         outcount.write(found as c_int);

@@ -64,6 +64,14 @@ pub static VARIABLES: [Variable; 13] = operations! {
     "pelago_net_messages" MPI_T_PVAR_CLASS_COUNTER net_messages "active messages over the network";
 };
 
+/// The counters as they were when the library was closed: tools may read them after `MPI_Finalize`.
+static LAST: Mutex<Option<Counters>> = Mutex::new(None);
+
+/// Keeps the counters of a library that is being closed.
+pub fn keep_counters(counters: Counters) {
+    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some(counters);
+}
+
 impl Variable {
     /// Whether it counts operations.
     pub fn is_of_operations(&self) -> bool {
@@ -72,7 +80,10 @@ impl Variable {
 
     fn value(&self) -> u64 {
         match self.read {
-            Read::Operations(of) => library::get().map_or(0, |mpi| of(&mpi.core.tally.read())),
+            Read::Operations(of) => match library::get() {
+                Some(mpi) => of(&mpi.core.tally.read()),
+                None => LAST.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map_or(0, of),
+            },
             Read::Objects(count) => count() as u64,
         }
     }
