@@ -200,7 +200,7 @@ impl<'a> Call<'a> {
             }
         }
         let (t, s) = (target.own as usize, source.own as usize);
-        let does_overlap = t < s + source_bytes && s < t + target_bytes;
+        let does_overlap = t < s + source_bytes && s < t + target_bytes && self.may_share_elements(t, s);
         let may_be_same = self.operation == Operation::Broadcast || self.operation.combines();
         let may_be_same = may_be_same && self.operation != Operation::ReduceScatter;
         if does_overlap && !(may_be_same && t == s) && !world.collectives.bears_overlap() {
@@ -221,6 +221,15 @@ impl<'a> Call<'a> {
             Operation::Broadcast | Operation::Scatter => (own.target_bytes(), at_root.source_bytes()),
             _ => (own.target_bytes(), own.source_bytes()),
         }
+    }
+
+    /// Whether an element of the target may lie on one of the source, where the two spans overlap: those of
+    /// equal strides may alternate. With different strides none is taken to.
+    fn may_share_elements(&self, target: usize, source: usize) -> bool {
+        let Blocks::Strided { source: from, target: into } = self.blocks else { return true };
+        let distance = target.abs_diff(source) % (from * self.element_bytes);
+        from == into
+            && (distance < self.element_bytes || distance > from * self.element_bytes - self.element_bytes)
     }
 
     fn wrong_blocks(&self, team: &TeamCore) -> Option<String> {

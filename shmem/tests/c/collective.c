@@ -293,6 +293,16 @@ static void check_threads(void) {
 }
 
 /* Type-generic forms. */
+/* A source and a target whose elements alternate do not overlap. */
+static void check_alternating(void) {
+    static long pairs[2 * PES_MAX];
+    for (int i = 0; i < n; i++) pairs[2 * i + 1] = 100 * me + i;
+    shmem_sync(SHMEM_TEAM_WORLD);
+    CHECK(shmem_long_alltoalls(SHMEM_TEAM_WORLD, pairs, pairs + 1, 2, 2, 1) == 0);
+    for (int i = 0; i < n; i++) CHECK(pairs[2 * i] == 100 * i + me && pairs[2 * i + 1] == 100 * me + i);
+    shmem_sync(SHMEM_TEAM_WORLD);
+}
+
 static void check_generics(void) {
     static double source[2], dest[2 * PES_MAX];
     source[0] = me;
@@ -342,6 +352,8 @@ static void check_mistake(const char *mistake) {
         shmem_long_alltoalls(SHMEM_TEAM_WORLD, dest, source, 1, -2, 1);
     } else if (!strcmp(mistake, "overlap")) {
         shmem_long_sum_reduce(SHMEM_TEAM_WORLD, dest, dest + 1, 2);
+    } else if (!strcmp(mistake, "strided overlap")) {
+        shmem_long_alltoalls(SHMEM_TEAM_WORLD, (long *) large, (long *) large + 2, 2, 2, 1);
     } else if (!strcmp(mistake, "in place")) {
         shmem_long_alltoall(SHMEM_TEAM_WORLD, large, large, 1);
     } else if (!strcmp(mistake, "long double")) {
@@ -383,6 +395,7 @@ int main(int count, char **words) {
     }
     check_barriers();
     check_streams();
+    check_alternating();
     check_generics();
     check_long_double();
     check_threads();

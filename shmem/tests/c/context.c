@@ -96,6 +96,9 @@ static void check_queries(void) {
         CHECK(shmem_ctx_create(0, &ctx) == 0);
         shmem_ctx_destroy(ctx);
     }
+    /* Options of another library: the program tries again. */
+    CHECK(shmem_ctx_create(SHMEM_CTX_PRIVATE | 1L << 20, &ctx) != 0 && ctx == SHMEM_CTX_INVALID);
+    CHECK(shmem_team_create_ctx(SHMEM_TEAM_WORLD, 1L << 20, &ctx) != 0 && ctx == SHMEM_CTX_INVALID);
     /* Hints. */
     shmem_ctx_session_config_t config = {.total_ops = 100};
     CHECK(shmem_ctx_create(0, &ctx) == 0);
@@ -133,8 +136,6 @@ static void check_mistake(const char *mistake) {
         shmem_ctx_long_p(SHMEM_CTX_INVALID, &word, 1, 0);
     } else if (!strcmp(mistake, "default")) {
         shmem_ctx_destroy(SHMEM_CTX_DEFAULT);
-    } else if (!strcmp(mistake, "options")) {
-        shmem_ctx_create(1 << 20, &ctx);
     } else if (!strcmp(mistake, "garbage")) {
         shmem_ctx_destroy((shmem_ctx_t) (uintptr_t) 0x7654321);
     } else if (!strcmp(mistake, "team")) {

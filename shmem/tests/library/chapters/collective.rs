@@ -39,7 +39,11 @@ fn mistakes_are_told() {
 #[test]
 fn overlap_is_told_under_checks() {
     let program = c_file("collective", &["-lpthread"]);
-    for (mistake, call) in [("overlap", "shmem_long_sum_reduce"), ("in place", "shmem_long_alltoall")] {
+    for (mistake, call) in [
+        ("overlap", "shmem_long_sum_reduce"),
+        ("strided overlap", "shmem_long_alltoalls"),
+        ("in place", "shmem_long_alltoall"),
+    ] {
         let ended = run_with(&program, &[mistake], 2, &[("PELAGO_CHECK", "on")]);
         ended.assert_refused(1, &[call, "overlap"]);
     }
