@@ -276,12 +276,13 @@ macro_rules! settings {
 settings! {
     heap: MemorySize = parse::memory, "PELAGO_HEAP_SIZE", "auto", Memory,
         accepts "auto, share, or bytes such as 4096, 64m or 1.5g",
-        help "size of the symmetric heap of each PE, taken when touched; auto: 512m, or less where a share \
-              is less; share: its part of three quarters of the node's memory";
+        help "size of the symmetric heap of each PE; its pages are allocated at first use; auto: 512m, or \
+              `share` if that is less; share: three quarters of the node's memory, divided by its PEs";
     pool: MemorySize = parse::memory, "PELAGO_POOL_SIZE", "auto", Memory,
         accepts "auto, share, or bytes such as 4096, 64m or 1.5g",
-        help "memory of each PE for teams, spaces and windows, taken when touched; auto: as the heap, at \
-              least 64m, in MPI programs a share; share: its part of three quarters of the node's memory";
+        help "memory of each PE for teams, spaces and windows; its pages are allocated at first use; auto: \
+              as the heap, at least 64m, in MPI programs a share; share: three quarters of the node's \
+              memory, divided by its PEs";
     pes_per_process: usize = parse::pes, "PELAGO_PES_PER_PROCESS", "1", Processors,
         accepts "a number from 1 to 4096",
         help "PEs of each process, as threads (`pelago::run`); `pelago run -n` counts PEs, others processes";
@@ -312,7 +313,7 @@ settings! {
         help "how PEs reach each other; net: over a provider even if memory could be mapped, for tests";
     fabric: FabricKind = parse::fabric, "PELAGO_FABRIC", "auto", Network,
         accepts "auto, shm, tcp or ofi",
-        help "provider for PEs that are not mapped; auto: ofi if all machines have a fast network, else tcp";
+        help "provider for PEs on other nodes; auto: ofi if all machines have a fast network, else tcp";
     tcp_interface: Option<String> = parse::auto_text, "PELAGO_TCP_INTERFACE", "auto", Network,
         accepts "auto, or the name or the address of an interface",
         help "the interface at which the provider tcp listens; auto: all that others can reach";
@@ -393,7 +394,7 @@ settings! {
         help "size of the ring of incoming messages of each PE";
     eager_limit: Option<usize> = parse::eager_limit, "PELAGO_EAGER_LIMIT", "auto", Messages,
         accepts "auto, or bytes from 0 to 1g",
-        help "longest two-sided message that is sent before a receive asks for it (MPT's eager limit); auto: \
+        help "longest two-sided message that is sent before a receive asks for it; auto: \
               16k on a node, 64k over a network";
     single_copy: Option<bool> = parse::auto_switch, "PELAGO_SINGLE_COPY", "auto", Messages,
         accepts "auto, on or off (also 1 or 0, true or false, yes or no)",
@@ -401,7 +402,7 @@ settings! {
               auto: the first ones try both";
     unexpected_memory: usize = parse::unexpected_memory, "PELAGO_UNEXPECTED_MEMORY", "60m", Messages,
         accepts "bytes from 64k to 64g",
-        help "memory of a PE for two-sided messages that no receive has asked for (MPT: unexpected buffers)";
+        help "memory of a PE for two-sided messages that no receive has asked for";
     node_id: Option<String> = parse::text, "PELAGO_NODE_ID", "", Start,
         accepts "any text that is not empty",
         help "name of the node, in place of the one found: PEs with equal names share memory";

@@ -23,7 +23,7 @@ pub struct Hosts {
     #[arg(long, value_name = "FILE")]
     hostfile: Option<PathBuf>,
     /// The remote shell in place of ssh, with its options: its further arguments are the host and a command
-    /// to run there (PELAGO_LAUNCH_AGENT)
+    /// to run there (PELAGO_LAUNCH_AGENT). Not Open MPI's option of this name, which is --agent-path here
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     launch_agent: Option<String>,
     /// Path of pelago on the hosts; default: the path of this command

@@ -29,7 +29,7 @@ const VARIABLES: [&str; 2] = ["PELAGO_TRACE", "PELAGO_STATS"];
 #[derive(Args)]
 pub struct Records {
     /// Write a timeline of all PEs to this file, which Perfetto's user interface shows; or a page, if its
-    /// name ends with .html, for jobs with few operations
+    /// name ends with .html, for jobs with few operations. With --hosts, all hosts must share its folder
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Print statistics of all PEs' operations at the end; with a file, write them there, as a page (.html)
@@ -157,7 +157,7 @@ impl Drop for Recording {
 /// Join the timelines that the PEs of a job have left into one file for Perfetto's user interface
 ///
 /// Under `pelago run --trace` this is done at the end. Under another launcher, the PEs leave their timelines
-/// in the folder that PELAGO_TRACE names, which exists on all hosts.
+/// in the folder that PELAGO_TRACE names, which all hosts must share.
 #[derive(Args)]
 #[command(after_help = TRACE_EXAMPLES)]
 pub struct Trace {
@@ -176,7 +176,7 @@ Examples:
 /// Print the statistics that the PEs of a job have left
 ///
 /// Under `pelago run --stats` this is done at the end. Under another launcher, the PEs leave their
-/// statistics in the folder that PELAGO_STATS names, which exists on all hosts.
+/// statistics in the folder that PELAGO_STATS names, which all hosts must share.
 #[derive(Args)]
 #[command(after_help = STATS_EXAMPLES)]
 pub struct Stats {
@@ -241,8 +241,8 @@ fn write_timeline(folder: &Path, file: &Path) -> anyhow::Result<String> {
     }
     if readers.is_empty() {
         bail!(
-            "no PE has left a timeline in {}. Is the program one of Pelago's, and does every host see this \
-             folder?",
+            "no PE has left a timeline in {}. Compile the program with Pelago, and name a folder that all \
+             hosts share",
             folder.display()
         );
     }
@@ -254,7 +254,7 @@ fn write_timeline(folder: &Path, file: &Path) -> anyhow::Result<String> {
         return Ok(format!("timeline: {name}, {events} events, as a page{missing}"));
     }
     let events = perfetto::write(readers, file).with_context(|| format!("writing {name}"))?;
-    let how = "open it in Perfetto's user interface";
+    let how = "open it in Perfetto's user interface, https://ui.perfetto.dev";
     Ok(format!("timeline: {name}, {events} events; {how}{missing}"))
 }
 
@@ -268,8 +268,8 @@ fn read_statistics(folder: &Path) -> anyhow::Result<Vec<PeStatistics>> {
     }
     if all.is_empty() {
         bail!(
-            "no PE has left statistics in {}. Is the program one of Pelago's, has it left the job at its \
-             end (finalize), and does every host see this folder?",
+            "no PE has left statistics in {}. Compile the program with Pelago, let it leave the job at its \
+             end (finalize), and name a folder that all hosts share",
             folder.display()
         );
     }

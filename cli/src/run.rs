@@ -39,9 +39,9 @@ const PES_PER_PROCESS: &str = "PELAGO_PES_PER_PROCESS";
 /// Start N PEs of a program, or of a built-in application, on this machine or on several
 ///
 /// The first PE that fails ends the job, and the reason is reported. Ctrl-C ends the job. The exit status is
-/// that of the PE that failed, 128 + the signal that killed it, 124 after the time-out, else 0. SIGUSR2 to
-/// this command prints what each PE does: what it waits for, or that it computes, is stopped or in a
-/// debugger.
+/// that of the PE that failed, 128 + the signal that killed it, 124 after the time-out, 1 if a host was lost
+/// or a PE exited without leaving the job, 2 if nothing was started, else 0. SIGUSR2 to this command prints
+/// what each PE does: what it waits for, or that it computes, is stopped or in a debugger.
 ///
 /// Other hosts are reached over ssh, or by another command. On each host, this command runs as an agent,
 /// which communicates with the launcher only over standard input and output. PEs there get the environment,
@@ -61,7 +61,7 @@ pub struct Run {
     /// Start more PEs than the hosts have slots: each host gets the same multiple of its slots
     #[arg(long)]
     oversubscribe: bool,
-    /// Bind each PE of a host to a processor that this command may use there, one for each core first
+    /// Bind each PE to a hardware thread that this command may use; each core gets a PE before any gets two
     #[arg(long)]
     bind: bool,
     /// Put the number of the PE, or the numbers of all PEs of a process, before every line of output

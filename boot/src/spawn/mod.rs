@@ -247,8 +247,8 @@ pub enum LaunchError {
     },
     /// A tool cannot have a terminal on another host.
     #[error(
-        "a debugger with a terminal runs on this machine only; start the job without --hosts, or use `pelago \
-         attach` on the host"
+        "a debugger with a terminal runs on this machine only; start the job without --hosts, or without \
+         --gdb: `pelago ps --pes` then names host and process of each PE, for `ssh -t HOST gdb -p PID`"
     )]
     TerminalElsewhere,
     /// The folder for the output cannot be used.

@@ -104,8 +104,8 @@ fn why_not(errors: &str) -> String {
     match errors.contains("not permitted") {
         true => format!(
             "{line} Where /proc/sys/kernel/yama/ptrace_scope is not 0, only root may attach to processes \
-             (`sudo PELAGO_JOBS_FOLDER={folder} pelago ps`), or `sysctl kernel.yama.ptrace_scope=0` permits \
-             it; a container needs the capability SYS_PTRACE"
+             (`sudo PELAGO_JOBS_FOLDER={folder} pelago ps --stacks`), or `sysctl \
+             kernel.yama.ptrace_scope=0` permits it; a container needs the capability SYS_PTRACE"
         ),
         false => line.to_owned(),
     }

@@ -346,8 +346,11 @@ impl Supervisor<'_> {
                 }
                 (Standing::Greeted | Standing::Running, Some(limit)) => {
                     if now.duration_since(heard_at) >= limit {
-                        let why =
-                            format!("it has been silent for {} s (PELAGO_PEER_TIMEOUT)", limit.as_secs_f64());
+                        let why = format!(
+                            "it has been silent for {} s (PELAGO_PEER_TIMEOUT). The host is down, stopped or \
+                             overloaded: check it, or raise the time",
+                            limit.as_secs_f64()
+                        );
                         self.lose(host, &why);
                     } else if now.duration_since(self.hosts[host].asked_at) >= limit / QUESTIONS {
                         self.hosts[host].asked_at = now;
