@@ -175,7 +175,7 @@ fn shown(value: &Value<'_>) -> String {
     match value.as_ref() {
         ValueInner::String(text) => format!("{text:?}"),
         ValueInner::Integer(number) => number.to_string(),
-        ValueInner::Float(number) => format!("{number:?}"),
+        ValueInner::Float(number) => format!("{number:?}").to_lowercase(),
         ValueInner::Boolean(is_true) => is_true.to_string(),
         ValueInner::Array(values) => format!("[{}]", values.iter().map(shown).collect::<Vec<_>>().join(", ")),
         ValueInner::Table(table) => {

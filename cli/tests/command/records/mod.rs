@@ -15,7 +15,8 @@ fn traced(name: &str, words: &[&str], variables: &[(&str, &str)]) -> File {
     let all = [&["run", "--trace", &path], words].concat();
     let ended = run_with(&all, variables);
     assert_eq!(ended.status, 0, "{ended:?}");
-    assert!(ended.stderr.contains("events; open it in Perfetto's user interface, https://ui.perfetto.dev\n"), "{ended:?}");
+    let told = "events; open it in Perfetto's user interface, https://ui.perfetto.dev\n";
+    assert!(ended.stderr.contains(told), "{ended:?}");
     assert_eq!(folder.names(), ["out.pftrace"], "the files of the PEs are gone");
     File::read(&path)
 }
