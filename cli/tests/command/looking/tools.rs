@@ -141,7 +141,7 @@ fn options_that_cannot_be_served_are_refused() {
     refused(&["--output-dir", "x", "--tag-output"], "cannot be used with");
     let hosts = ["run", "--hosts", "a,b", "--launch-agent", NEARBY];
     let ended = run(&[&hosts[..], &["--gdb=1", "hello"]].concat());
-    assert!(ended.status == 2 && ended.stderr.contains("pelago attach"), "{}", ended.stderr);
+    assert!(ended.status == 2 && ended.stderr.contains("ssh -t HOST gdb"), "{}", ended.stderr);
     for (tool, name) in [("--gdb", "gdb"), ("--valgrind", "valgrind"), ("--perf", "perf")] {
         let this = env!("CARGO_BIN_EXE_pelago");
         let ended = run_with(&["run", "-n", "2", tool, this, "app", "hello"], &[("PATH", "/nowhere")]);
