@@ -231,9 +231,7 @@ pub unsafe fn waitall(
             let status = nth(statuses, i);
             if handle == MPI_REQUEST_NULL {
                 store(status, &EMPTY_STATUS);
-                if failed.is_some() && !status.is_null() {
-                    (*status).MPI_ERROR = MPI_SUCCESS;
-                }
+                note(&mut failed, None, statuses, i);
                 continue;
             }
             if failed.is_none()
@@ -244,18 +242,30 @@ pub unsafe fn waitall(
                 continue;
             }
             let outcome = wait_for(mpi, handle)?;
-            if let Some(error) = finish_one(requests, i, &outcome, status)? {
-                if failed.is_none() && !statuses.is_null() {
-                    // The ones before have not failed.
-                    (0..i).for_each(|i| (*nth(statuses, i)).MPI_ERROR = MPI_SUCCESS);
-                }
-                failed = Some(error);
-            } else if failed.is_some() && !statuses.is_null() {
-                (*status).MPI_ERROR = MPI_SUCCESS;
-            }
+            note(&mut failed, finish_one(requests, i, &outcome, status)?, statuses, i);
         }
     }
     failed.map_or(Ok(()), |error| Err(in_status(error)))
+}
+
+/// Notes the error of the request whose status is number `at`, if it has one. `MPI_ERROR` is written only in
+/// calls that fail: from the first error on, in all statuses.
+#[inline]
+unsafe fn note(failed: &mut Option<Error>, error: Option<Error>, statuses: *mut MPI_Status, at: usize) {
+    // SAFETY: the caller's array has more than `at` elements, or is null.
+    unsafe {
+        match (failed.is_some(), error) {
+            (false, None) => {}
+            (false, Some(error)) => {
+                if !statuses.is_null() {
+                    (0..at).for_each(|before| (*nth(statuses, before)).MPI_ERROR = MPI_SUCCESS);
+                }
+                *failed = Some(error);
+            }
+            (true, None) if !statuses.is_null() => (*nth(statuses, at)).MPI_ERROR = MPI_SUCCESS,
+            (true, _) => {}
+        }
+    }
 }
 
 /// `MPI_Testall`.
@@ -451,17 +461,7 @@ unsafe fn some(
             let Some(outcome) = peek(mpi, handle)? else { continue };
             indices.add(found).write(i as c_int);
             let status = nth(statuses, found);
-            // The field is written only if the call fails.
-            match finish_one(requests, i, &outcome, status)? {
-                Some(error) => {
-                    if failed.is_none() && !statuses.is_null() {
-                        (0..found).for_each(|i| (*nth(statuses, i)).MPI_ERROR = MPI_SUCCESS);
-                    }
-                    failed.get_or_insert(error);
-                }
-                None if failed.is_some() && !status.is_null() => (*status).MPI_ERROR = MPI_SUCCESS,
-                None => {}
-            }
+            note(&mut failed, finish_one(requests, i, &outcome, status)?, statuses, found);
             found += 1;
         }
         outcount.write(found as c_int);
