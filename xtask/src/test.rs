@@ -64,12 +64,28 @@ pub fn run(full: bool) -> Result<()> {
         let full = vec![
             Step { name: "packages", work: Work::Call("apt-get install", install_needs) },
             Step { name: "full", work: Work::Tests(full_tests(&metadata.packages)?) },
+            Step { name: "plain", work: Work::Tests(tests(&PLAIN)) },
             Step { name: "publish", work: Work::Command(package(&metadata.packages, &packed)) },
         ];
         rows.run(full);
     }
     rows.summary()
 }
+
+/// The tests of builds without encryption, which is what a user's crate has by default. All other tests have
+/// the feature, because cargo gives a crate the features that any of the packages asks for.
+const PLAIN: [&str; 10] = [
+    "-p",
+    "pelago-fabric",
+    "-p",
+    "pelago-tests",
+    "--no-default-features",
+    "--lib",
+    "--test",
+    "jobs",
+    "--",
+    "encrypt",
+];
 
 /// The cost of an input that is sent over a connection, relative to one that is passed to a function.
 const CONNECTION_COST: u64 = 20;
