@@ -3,6 +3,7 @@
 //! Invariant: no algorithm is executed. The command shows and checks the schedules that the runtime would
 //! execute.
 
+use crate::size::bytes;
 use std::io::IsTerminal;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -457,21 +458,6 @@ fn teams(text: &str) -> Result<RangeInclusive<usize>, String> {
     if low > high { Err(format!("the range is empty; did you mean {high}..={low}?")) } else { Ok(low..=high) }
 }
 
-fn bytes(text: &str) -> Result<usize, String> {
-    let digits = text.trim_end_matches(['K', 'M', 'G']);
-    let unit = match &text[digits.len()..] {
-        "" => Some(1),
-        "K" => Some(1 << 10),
-        "M" => Some(1 << 20),
-        "G" => Some(1 << 30),
-        _ => None,
-    };
-    let bytes = digits.parse::<usize>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
-    bytes
-        .filter(|bytes| *bytes <= 1 << 40)
-        .ok_or_else(|| "a size is a number of bytes, with K, M or G".to_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -481,17 +467,6 @@ mod tests {
         assert_eq!((teams("7"), teams("1..=64"), teams("2..4")), (Ok(7..=7), Ok(1..=64), Ok(2..=4)));
         for bad in ["", "0", "5000", "3..=2", "..=4", "1..=", "a", "-1"] {
             assert!(teams(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn sizes_have_units() {
-        assert_eq!(
-            (bytes("0"), bytes("24"), bytes("3K"), bytes("2M")),
-            (Ok(0), Ok(24), Ok(3072), Ok(2 << 20))
-        );
-        for bad in ["", "K", "1KM", "1 K", "-1", "1k", "99999999999999999999", "4096G"] {
-            assert!(bytes(bad).is_err(), "{bad}");
         }
     }
 

@@ -72,6 +72,8 @@ struct Report {
     memory_total_bytes: Option<usize>,
     memory_available_bytes: Option<usize>,
     launcher: String,
+    /// The fabric of a job of several nodes, and the reason.
+    between_nodes: String,
     active_messages: Room,
     providers: Vec<ProviderReport>,
 }
@@ -164,6 +166,7 @@ impl Report {
             memory_total_bytes: pelago_boot::memory_total_bytes(),
             memory_available_bytes: pelago_boot::memory_available_bytes(),
             launcher,
+            between_nodes: fabrics::between_nodes(&settings),
             active_messages: Room::of(&settings),
             providers: vec![shared_memory(&settings), simulated_network()],
         })
@@ -173,14 +176,16 @@ impl Report {
         let memory = |bytes: Option<usize>| bytes.map_or_else(|| "unknown".to_owned(), gibibytes);
         let limited = |limit| format!(", but a control group grants the time of {limit}");
         let mut text = format!(
-            "pelago    {}\nnode      {}\ncores     {}{}\nmemory    {}, of which {} free\nlauncher  {}\n",
+            "pelago    {}\nnode      {}\ncores     {}{}\nmemory    {}, of which {} free\nlauncher  {}\n\
+             network   {} (`pelago info --fabrics`)\n",
             self.version,
             self.node,
             self.cores,
             self.cpu_limit.map_or_else(String::new, limited),
             memory(self.memory_total_bytes),
             memory(self.memory_available_bytes),
-            self.launcher
+            self.launcher,
+            self.between_nodes
         );
         let &Room { rings_bytes, medium_bytes, net_window } = &self.active_messages;
         text += &format!(
@@ -242,6 +247,7 @@ mod tests {
     fn the_report_is_complete() {
         let report = Report::gather().unwrap();
         let text = report.text();
+        assert!(text.contains("network   ") && text.contains(&report.between_nodes), "{text}");
         assert!(text.contains(&report.node) && text.contains("shm: usable"), "{text}");
         let json = serde_json::to_value(&report).unwrap();
         assert_eq!(json["providers"][0]["name"], "shm");

@@ -20,6 +20,7 @@ mod ps;
 mod record;
 mod run;
 mod sim;
+mod size;
 mod tune;
 mod whole_file;
 

@@ -226,23 +226,6 @@ fn contention() -> impl TypedValueParser<Value = Contention> {
         .try_map(move |name| value(name).map(|(_, value)| value).ok_or("not a model"))
 }
 
-/// A size in bytes, with K, M or G.
-pub fn bytes(text: &str) -> Result<usize, String> {
-    let digits = text.trim_end_matches(['K', 'M', 'G']);
-    let shift = match &text[digits.len()..] {
-        "" => Some(0),
-        "K" => Some(10),
-        "M" => Some(20),
-        "G" => Some(30),
-        _ => None,
-    };
-    let bytes =
-        digits.parse::<usize>().ok().zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
-    bytes
-        .filter(|bytes| *bytes <= 1 << 40)
-        .ok_or_else(|| "a size is a number of bytes, with K, M or G, up to 1024G".to_owned())
-}
-
 /// The algorithms that can perform an operation.
 fn candidates(operation: Operation, chosen: &[String]) -> anyhow::Result<Vec<&'static Algorithm>> {
     if chosen.is_empty() {

@@ -17,6 +17,8 @@ use pelago_report::Table;
 pub struct Report {
     /// The fabric between nodes under these settings, and the reason.
     used: String,
+    /// Whether that is libfabric.
+    uses_libfabric: bool,
     /// The addresses at which the provider `tcp` listens.
     tcp: Vec<String>,
     /// Whether it encrypts.
@@ -25,7 +27,7 @@ pub struct Report {
     libfabric: Option<Loaded>,
     /// Why there are no offers.
     obstacle: Option<String>,
-    /// The offers; the first one is the one that a job uses.
+    /// The offers; the first one is the one that a job uses, if it uses libfabric.
     offers: Vec<Row>,
     /// Providers that the settings name, but that make no offer here.
     absent: Vec<String>,
@@ -39,7 +41,7 @@ struct Loaded {
 
 #[derive(Serialize)]
 struct Row {
-    /// `chosen`, `by turns`, `usable`, `ruled out` or `unusable`.
+    /// `chosen`, `first` (chosen if a job used libfabric), `by turns`, `usable`, `ruled out` or `unusable`.
     standing: &'static str,
     provider: String,
     version: String,
@@ -61,23 +63,26 @@ impl Report {
         };
         let surveyed = survey(&fast.clone().unwrap_or_else(|| pelago::fabric::choice(settings)));
         let offers_fast = surveyed.as_ref().is_ok_and(|survey| survey.chosen().is_some());
-        let used = used(settings, fast.map(|_| offers_fast));
+        let fast = fast.map(|_| offers_fast);
+        let used = used(settings, fast);
+        let uses_libfabric = settings.fabric == FabricKind::Provider("ofi") || fast == Some(true);
         let tcp = pelago_fabric::tcp::addresses(settings.tcp_interface.as_deref());
         let tcp = tcp.unwrap_or_default().iter().map(ToString::to_string).collect();
         let tcp_encrypts = settings.tcp_encrypt;
         match surveyed {
             Ok(survey) => Report {
                 used,
+                uses_libfabric,
                 tcp,
                 tcp_encrypts,
                 libfabric: Some(Loaded::of(&survey)),
                 obstacle: None,
-                offers: survey.finds.iter().map(Row::of).collect(),
+                offers: survey.finds.iter().map(|find| Row::of(find, uses_libfabric)).collect(),
                 absent: survey.absent,
             },
             Err(error) => {
                 let (offers, absent, obstacle) = (Vec::new(), Vec::new(), Some(error.to_string()));
-                Report { used, tcp, tcp_encrypts, libfabric: None, obstacle, offers, absent }
+                Report { used, uses_libfabric, tcp, tcp_encrypts, libfabric: None, obstacle, offers, absent }
             }
         }
     }
@@ -96,13 +101,15 @@ impl Report {
         if self.libfabric.is_none() {
             return text;
         }
-        let chosen = self.offers.first().filter(|row| row.standing == CHOSEN);
-        let choice = match chosen {
-            Some(Row { provider, domain, .. }) => format!("{provider} on {domain}"),
-            None => "nothing: no offer serves and is asked for; the last column says why".to_owned(),
+        let choice = match self.offers.first() {
+            Some(Row { standing: CHOSEN, provider, domain, .. }) => format!("{provider} on {domain} is used"),
+            Some(Row { standing: FIRST, provider, domain, .. }) => {
+                format!("not used; PELAGO_FABRIC=ofi would choose {provider} on {domain}")
+            }
+            _ => "no offer is usable and requested; the last column has the reasons".to_owned(),
         };
         // Writing to a string cannot fail, here and below.
-        let _ = writeln!(text, "           it takes {choice}\n");
+        let _ = writeln!(text, "           {choice}\n");
         let mut table = Table::new(
             "What libfabric offers here; PELAGO_OFI_PROVIDER and PELAGO_OFI_INTERFACE choose among it",
             6,
@@ -122,6 +129,7 @@ impl Report {
 }
 
 const CHOSEN: &str = "chosen";
+const FIRST: &str = "first";
 const BY_TURNS: &str = "by turns";
 
 /// Whether the connections of the provider `tcp` are encrypted.
@@ -135,6 +143,16 @@ fn encryption(is_on: bool) -> &'static str {
 
 fn survey(choice: &Choice) -> Result<Survey, OfiError> {
     Survey::of(Library::open(choice.library.as_deref())?, choice)
+}
+
+/// The fabric that a job of several nodes uses under these settings, and the reason.
+pub fn between_nodes(settings: &Settings) -> String {
+    let fast = match settings.fabric {
+        FabricKind::Auto => pelago::fabric::fast_choice(settings),
+        _ => None,
+    };
+    let is_usable = |choice| survey(&choice).is_ok_and(|survey| survey.chosen().is_some());
+    used(settings, fast.map(is_usable))
 }
 
 /// The fabric that is used. `fast` tells whether libfabric is usable on a fast network; `None` if there is no
@@ -174,9 +192,10 @@ impl Loaded {
 }
 
 impl Row {
-    fn of(find: &Find) -> Row {
+    fn of(find: &Find, uses_libfabric: bool) -> Row {
         let (standing, mut remarks) = match &find.standing {
-            Standing::Chosen => (CHOSEN, Vec::new()),
+            Standing::Chosen if uses_libfabric => (CHOSEN, Vec::new()),
+            Standing::Chosen => (FIRST, vec!["chosen if PELAGO_FABRIC=ofi".to_owned()]),
             Standing::ByTurns => (BY_TURNS, vec!["PEs take it and the chosen one by turns".to_owned()]),
             Standing::Usable => ("usable", Vec::new()),
             Standing::RuledOut(why) => ("ruled out", vec![(*why).to_owned()]),

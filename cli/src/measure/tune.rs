@@ -21,6 +21,7 @@ use pelago_boot::outln;
 use pelago_report::{Bytes, Table, figure};
 use rustix::fs::{MemfdFlags, memfd_create};
 
+use crate::size::bytes;
 use crate::whole_file::WholeFile;
 
 /// The options of `pelago tune` without a subcommand.
@@ -32,7 +33,7 @@ pub struct Here {
     /// Operations, with commas, such as broadcast,all_reduce; default: all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = operation)]
     operations: Vec<Operation>,
-    /// Block sizes in bytes, with commas, multiples of 8: the contribution of a PE, or the data for each PE
+    /// Block sizes, with commas, multiples of 8 bytes: the contribution of a PE, or the data for each PE (64K)
     #[arg(long, value_delimiter = ',', value_parser = block_bytes, default_value = DEFAULT_BYTES)]
     bytes: Vec<usize>,
     /// Path of the file to write
@@ -280,8 +281,9 @@ fn number_of_pes(text: &str) -> Result<usize, String> {
 }
 
 fn block_bytes(text: &str) -> Result<usize, String> {
-    let bytes = text.parse::<usize>().ok().filter(|bytes| *bytes > 0 && bytes.is_multiple_of(8));
-    bytes.ok_or_else(|| "this is not a number of bytes that is a multiple of 8".to_owned())
+    let bytes = bytes(text)?;
+    let fits = bytes > 0 && bytes.is_multiple_of(8);
+    fits.then_some(bytes).ok_or_else(|| "a block must be a multiple of 8 bytes".to_owned())
 }
 
 fn operation(name: &str) -> Result<Operation, String> {
@@ -363,7 +365,7 @@ mod tests {
         for text in ["1", "0", "-2", "two", "", "4097"] {
             assert!(number_of_pes(text).is_err(), "{text}");
         }
-        for text in ["0", "7", "64k", "-8", ""] {
+        for text in ["0", "7", "64.5k", "-8", ""] {
             assert!(block_bytes(text).is_err(), "{text}");
         }
         assert!(operation("bcast").unwrap_err().contains("broadcast"));

@@ -12,7 +12,8 @@ use pelago_report::{Bytes, Table};
 use serde::Serialize;
 
 use super::run::simulate;
-use super::{Subject, bytes, candidates};
+use super::{Subject, candidates};
+use crate::size::bytes;
 
 /// Compare the algorithms of a collective operation by size
 ///

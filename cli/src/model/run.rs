@@ -16,7 +16,8 @@ use pelago_model::{Machine, Outcome, run_reporting};
 use pelago_report::Bytes;
 use serde::Serialize;
 
-use super::{Subject, bytes, named};
+use super::{Subject, named};
+use crate::size::bytes;
 
 /// Simulate one collective operation
 #[derive(Args)]

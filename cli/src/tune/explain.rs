@@ -18,7 +18,8 @@ use pelago_model::tuner::Cell;
 use pelago_report::{Bytes, Table, figure};
 use serde::Serialize;
 
-use crate::model::{bytes, operation};
+use crate::model::operation;
+use crate::size::bytes;
 
 /// Say why an algorithm is chosen, and compare the others
 ///

@@ -19,7 +19,8 @@ use pelago_model::tuner::{Bounds, Cell, Trial, choose};
 use pelago_report::{Bytes, Table, figure};
 use serde::Serialize;
 
-use crate::model::{bytes, operation};
+use crate::model::operation;
+use crate::size::bytes;
 use crate::whole_file::WholeFile;
 
 /// Find the best algorithms on a modelled machine, and write them to a tuning file

@@ -65,7 +65,7 @@ fn what_is_not_there_is_refused() {
         (&["check", "-n", "0"], "a team has 1 to 4096 PEs"),
         (&["check", "-n", "4..=3"], "did you mean 3..=4?"),
         (&["check", "--algorithm", "ring"], "<OPERATION>"),
-        (&["list", "--bytes", "1k"], "a size is a number of bytes"),
+        (&["list", "--bytes", "1kb"], "a size is a number of bytes"),
     ] {
         let ended = run(&[&["coll"], words].concat());
         assert!(ended.status == 2 && ended.stderr.contains(part), "{words:?}: {}", ended.stderr);

@@ -163,8 +163,10 @@ fn info_says_of_every_fabric_whether_it_serves_and_why_not() {
     assert_eq!(text.starts_with("libfabric  none: "), fabrics["libfabric"].is_null(), "{text}");
     for (i, offer) in fabrics["offers"].as_array().unwrap().iter().enumerate() {
         let standing = offer["standing"].as_str().unwrap();
-        assert!(["chosen", "usable", "ruled out", "unusable"].contains(&standing), "{offer}");
-        assert!(standing != "chosen" || i == 0, "what is chosen comes first: {fabrics}");
+        let is_used = fabrics["uses_libfabric"] == true;
+        let first = if is_used { "chosen" } else { "first" };
+        assert!([first, "usable", "ruled out", "unusable"].contains(&standing), "{offer}");
+        assert!(standing != first || i == 0, "the choice comes first: {fabrics}");
         let has_reason = !offer["remarks"].as_array().unwrap().is_empty();
         assert!(has_reason || standing == "chosen" || standing == "usable", "{offer}");
         assert!(text.contains(offer["provider"].as_str().unwrap()), "{text}");
