@@ -279,14 +279,17 @@ impl Core {
         );
         self.runtime.two_sided.messaging.teams.agree_on_costs();
         if settings.service {
-            self.spawn_service();
+            self.spawn_service().inspect_err(|_| self.close())?;
         }
         Ok(self)
     }
 
     /// Starts the service thread where there is a use for it, whatever the settings are.
-    pub fn spawn_service(&self) {
-        service_thread::spawn(Shared(self.runtime.clone()), &self.service);
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    pub fn spawn_service(&self) -> Result<()> {
+        service_thread::spawn(Shared(self.runtime.clone()), &self.service)
     }
 
     /// Says that this PE leaves, and waits for the others to do so, unless one of them waits for it in vain.

@@ -418,8 +418,11 @@ pub fn pause_service(world: &World) -> bool {
 }
 
 /// Starts the service thread again.
+///
+/// # Panics
+/// If the system refuses a thread.
 pub fn resume_service(world: &World) {
-    world.core().spawn_service();
+    world.core().spawn_service().unwrap_or_else(|error| panic!("{error}"));
 }
 
 /// Whether all PEs pass the same words; all get the same result. Collective, a barrier.

@@ -312,9 +312,9 @@ impl Endpoint {
         self.injector.has_looked().store(false, Ordering::Relaxed);
     }
 
-    /// Whether a thread of this PE waits, or has made progress since this was last asked.
-    pub fn has_looked(&self) -> bool {
-        self.injector.has_looked().swap(false, Ordering::Relaxed) || self.has_waiters()
+    /// Whether a thread of this PE has made progress since this was last asked.
+    pub fn take_looks(&self) -> bool {
+        self.injector.has_looked().swap(false, Ordering::Relaxed)
     }
 
     /// Whether a thread of this PE waits.

@@ -31,8 +31,8 @@ pub struct Watch {
 struct Inner {
     question: Option<Question>,
     next_at: Instant,
-    /// The next PE to check if the wait is not for a particular PE.
-    turn: Pe,
+    /// The number of checks.
+    turn: usize,
 }
 
 struct Question {
@@ -42,9 +42,8 @@ struct Question {
 }
 
 impl Watch {
-    /// PEs begin with the PE behind them, so that all together check many in each turn.
-    pub fn new(me: Pe, limit: Option<Duration>, before_asking: Duration) -> Watch {
-        let inner = Inner { question: None, next_at: Instant::now(), turn: me };
+    pub fn new(limit: Option<Duration>, before_asking: Duration) -> Watch {
+        let inner = Inner { question: None, next_at: Instant::now(), turn: 0 };
         Watch { limit, before_asking, inner: Mutex::new(inner), answer: Box::default() }
     }
 
@@ -71,8 +70,9 @@ impl Watch {
             Some(_) => {}
             None if now < inner.next_at => {}
             None => {
-                inner.question = whom_to_ask(job, awaited, &mut inner.turn)
-                    .and_then(|pe| self.ask_whether_there(job, net, pe));
+                inner.question =
+                    whom_to_ask(job, awaited, inner.turn).and_then(|pe| self.ask_whether_there(job, net, pe));
+                inner.turn = inner.turn.wrapping_add(1);
             }
         }
     }
@@ -92,16 +92,28 @@ impl Watch {
     }
 }
 
-/// The PE that a wait is for, if it is on another node, or else the next PE of another node.
-fn whom_to_ask(job: &Job, awaited: Awaited, turn: &mut Pe) -> Option<Pe> {
+/// The PE to check in a turn: that which the wait is for, if it is on another node, and in every other turn a
+/// partner on another node.
+fn whom_to_ask(job: &Job, awaited: Awaited, turn: usize) -> Option<Pe> {
     let is_far = |pe: &Pe| job.memory.block(*pe).is_none() && job.routes.to(*pe) == Route::Net;
-    if let Some(pe) = awaited.pe().filter(is_far) {
-        return Some(pe);
+    let awaited = awaited.pe().filter(is_far);
+    let turns = if awaited.is_some() { 2 } else { 1 };
+    match awaited {
+        Some(pe) if turn.is_multiple_of(turns) => Some(pe),
+        _ => partner(job.my_pe(), job.n_pes(), is_far, turn / turns),
     }
-    let n_pes = job.n_pes();
-    let next = (1..=n_pes).map(|step| (*turn + step) % n_pes).find(is_far)?;
-    *turn = next;
-    Some(next)
+}
+
+/// The partners of a PE are those of a dissemination, with which it is in contact anyway: the PEs behind it at
+/// distances of powers of two. Each PE so has log2 n others that check it, and a wait begins no connections to
+/// all PEs. If they all are on this node, it is the next PE of another one.
+fn partner(me: Pe, n_pes: usize, is_far: impl Fn(&Pe) -> bool, turn: usize) -> Option<Pe> {
+    let distances = (0..usize::BITS).map(|power| 1_usize << power).take_while(|&distance| distance < n_pes);
+    let partners = distances.map(|distance| (me + distance) % n_pes).filter(&is_far);
+    match partners.clone().count() {
+        0 => (1..n_pes).map(|step| (me + step) % n_pes).find(is_far),
+        count => partners.clone().nth(turn % count),
+    }
 }
 
 fn silence_of(job: &Job, pe: Pe, limit: Duration, awaited: Awaited) -> String {
@@ -110,4 +122,33 @@ fn silence_of(job: &Job, pe: Pe, limit: Duration, awaited: Awaited) -> String {
         "PE {me}: PE {pe}, on node {node} of the job, has not answered for {limit:?}, while it waits \
          for {what}. Its host or the network between is down, or too slow for PELAGO_PEER_TIMEOUT"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The PEs that PE `me` of `n` checks, if nodes have `ppn` PEs.
+    fn checked(me: Pe, n: usize, ppn: usize) -> Vec<Pe> {
+        let mut all: Vec<Pe> =
+            (0..64).filter_map(|turn| partner(me, n, |pe| pe / ppn != me / ppn, turn)).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    #[test]
+    fn a_pe_checks_few_others_and_each_is_checked() {
+        for (n, ppn) in [(2, 1), (12, 1), (1000, 1), (96, 8), (7, 3), (130, 128)] {
+            let all: Vec<Vec<Pe>> = (0..n).map(|me| checked(me, n, ppn)).collect();
+            let most = all.iter().map(Vec::len).max().unwrap();
+            assert!(most <= n.ilog2() as usize + 1, "{n} PEs, {ppn} a node: {most}");
+            for node in 0..n.div_ceil(ppn) {
+                let is_checked = all.iter().flatten().any(|pe| pe / ppn == node);
+                assert!(is_checked, "{n} PEs, {ppn} a node: nobody checks node {node}");
+            }
+        }
+        assert_eq!(checked(0, 1, 1), []);
+        assert_eq!(checked(0, 4, 4), []);
+    }
 }

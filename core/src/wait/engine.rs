@@ -67,7 +67,7 @@ impl Engine {
             // In other cases a PE may not reply only because of the program.
             watch: {
                 let limit = settings.peer_timeout.filter(|_| replies);
-                Watch::new(job.me, limit, before_asking(settings.test_sleeps))
+                Watch::new(limit, before_asking(settings.test_sleeps))
             },
             stall: Stall::new(!is_simulated, settings),
             affinity: Affinity::default(),

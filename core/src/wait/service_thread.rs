@@ -9,17 +9,20 @@
 
 use super::engine::Engine;
 use super::service::{Control, Running, Service};
+use crate::base::error::Result;
 use crate::base::panic_message::panic_text;
 use crate::endpoint::Endpoint;
 use crate::job::GaveUp;
+use pelago_fabric::FabricError;
 use pelago_fabric::sync::{AtomicBool, AtomicU32, Ordering, fence};
 use pelago_fabric::threads::without_signals;
 use rustix::event::{EventfdFlags, eventfd};
+use std::io;
 use std::ops::Deref;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The thread's name, by which code that counts a PE's threads excludes it. The system keeps 15 characters.
 pub const NAME: &str = "pelago-service";
@@ -37,10 +40,29 @@ const GATHERING: Duration = Duration::from_micros(200);
 /// The time for which it leaves the provider to other threads if it cannot sleep now.
 const PAUSE: Duration = Duration::from_micros(50);
 
+/// The time after which it serves other PEs although a thread of this PE waits, if that thread makes no
+/// progress: it executes a function of the program, such as that of a reduction.
+const STUCK: Duration = Duration::from_millis(50);
+
 /// Starts the thread if it is useful. `engine` keeps the PE in place for as long as the thread runs.
-pub fn spawn<E: Deref<Target = Engine> + Send + 'static>(engine: E, service: &Service) {
-    let Some(net) = engine.net.as_ref().filter(|net| net.moves_by_itself()).map(Arc::clone) else { return };
-    let Ok(event) = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK) else { return };
+///
+/// # Errors
+/// If the system refuses a thread or a descriptor. Without the thread, others would take this PE for lost
+/// while it computes.
+pub fn spawn<E: Deref<Target = Engine> + Send + 'static>(engine: E, service: &Service) -> Result<()> {
+    let Some(net) = engine.net.as_ref().filter(|net| net.moves_by_itself()).map(Arc::clone) else {
+        return Ok(());
+    };
+    let pe = engine.my_pe();
+    let refused = |reason: io::Error| FabricError::System {
+        pe,
+        operation: "starting the service thread".to_owned(),
+        reason: reason.to_string(),
+        remedy: "Raise the limit of threads or open files (ulimit -u, ulimit -n, pids.max of the control \
+                 group), or set PELAGO_SERVICE_THREAD=off",
+    };
+    let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+    let event = event.map_err(|reason| refused(reason.into()))?;
     let is_over = AtomicBool::new(false);
     let hears_all = net.is_urgent() && net.wait_descriptor().is_some();
     let (sleepers, is_strict) = (AtomicU32::new(0), engine.policy.is_strict);
@@ -56,17 +78,21 @@ pub fn spawn<E: Deref<Target = Engine> + Send + 'static>(engine: E, service: &Se
         }
     };
     let spawned = without_signals(|| std::thread::Builder::new().name(NAME.to_owned()).spawn(body));
-    if let Ok(thread) = spawned {
-        service.set(Running { thread, control });
-    }
+    service.set(Running { thread: spawned.map_err(refused)?, control });
+    Ok(())
 }
 
 fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
     let (descriptor, is_urgent) = (net.wait_descriptor(), net.is_urgent());
     let nap_max = if is_urgent { NAP_MAX_URGENT } else { NAP_MAX };
-    let mut nap = NAP;
+    let (mut nap, mut last_look) = (NAP, Instant::now());
     while !control.is_over() && !net.is_shut() {
-        if net.has_looked() && control.sleepers.load(Ordering::Relaxed) == 0 {
+        let (has_looked, has_waiters) = (net.take_looks(), net.has_waiters());
+        if has_looked {
+            last_look = Instant::now();
+        }
+        let is_served = has_looked || (has_waiters && last_look.elapsed() < STUCK);
+        if is_served && control.sleepers.load(Ordering::Relaxed) == 0 {
             control.sleep(None, nap);
             nap = nap_max.min(2 * nap);
             continue;
@@ -90,7 +116,7 @@ fn serve(engine: &Engine, net: &Arc<Endpoint>, control: &Control) {
                     }
                     engine.service.leave_guard();
                 } else {
-                    control.sleep(None, PAUSE);
+                    control.sleep(None, if has_waiters { NAP } else { PAUSE });
                 }
             }
             None => _ = control.sleep(None, GATHERING),
