@@ -406,8 +406,11 @@ impl Direct<'_> {
                 self.tell_begun();
             }
             let shown = if me == root { source(root).cast_const() } else { self.look(root, number, all) };
-            let blocks = if is_small { shown } else { source(root) };
-            copy::copy(target(me), blocks.add(me * bytes), bytes);
+            // The root may have its block where it takes it from, which it then does not write.
+            if me != root || target(me).cast_const() != source(root).cast_const().add(me * bytes) {
+                let blocks = if is_small { shown } else { source(root) };
+                copy::copy(target(me), blocks.add(me * bytes), bytes);
+            }
         }
         if !is_small {
             self.finish_at(root);

@@ -314,7 +314,9 @@ impl TwoLevel<'_> {
                     let mut space = PageSpace::UNUSED;
                     let mut all = space.zeroed(n * bytes);
                     self.broadcast(call.root, source, all.start(), &mut page, n * bytes);
-                    copy::transfer(target, all.start().add(me * bytes), bytes);
+                    if me != call.root || target.cast_const() != source.add(me * bytes) {
+                        copy::transfer(target, all.start().add(me * bytes), bytes);
+                    }
                 }
                 Operation::Gather => {
                     self.gather(source, &mut page, bytes);

@@ -21,6 +21,8 @@ int main(void)
         int sum = size * (2 * rank + i) + size * (size - 1) / 2;
         EQUAL("an element", is_last ? -1 : sum, block[i]);
     }
+    /* Nothing lies where it is sent from. */
+    WORKS(MPI_Reduce_scatter(mine, is_last ? mine : block, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     MPI_Request request;
     WORKS(MPI_Ireduce_scatter(mine, is_last ? NULL : block, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request));
     WORKS(MPI_Wait(&request, MPI_STATUS_IGNORE));

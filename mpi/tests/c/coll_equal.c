@@ -150,6 +150,19 @@ static void any_order(void) {
     for (int i = 0; i < N + 2; i++) MPI_Request_free(&requests[i]);
 }
 
+/* The root may scatter constants, and keeps its block where it is. */
+static void constants(void) {
+    static const int table[64] = {7, 8, 9, 10, 11, 12, 13, 14};
+    int mine = -1;
+    if (size > 8) return;
+    if (rank == 0)
+        MPI_Scatter(table, 1, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0, comm);
+    else {
+        MPI_Scatter(NULL, 1, MPI_INT, &mine, 1, MPI_INT, 0, comm);
+        ASSERT(mine == 7 + rank, "the block of rank %d is %d", rank, mine);
+    }
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
     for (int pass = 0; pass < 2; pass++) {
@@ -159,6 +172,7 @@ int main(int argc, char **argv) {
         for (int form = 0; form < 3; form++)
             for (int c = 0; c < 6; c++)
                 for (int root = 0; root < size; root += 1 + size / 3) test(form, counts[c], root);
+        constants();
         restarts();
         barriers();
         many();

@@ -207,6 +207,41 @@ static void large(void) {
     OK(MPI_Type_free(&mega));
 }
 
+static int calls;
+
+static void uncalled(void *in, void *inout, MPI_Count *count, MPI_Datatype *type) {
+    (void)in, (void)inout, (void)type;
+    calls += *count == 0;
+}
+
+/* Types that need not be committed, and those that only look too large. */
+static void extremes(void) {
+    MPI_Datatype pair, wide, type;
+    int size = -1;
+    MPI_Aint external = -1;
+    OK(MPI_Type_contiguous(2, MPI_INT, &pair));
+    OK(MPI_Pack_size(3, pair, MPI_COMM_SELF, &size));
+    EXPECT("the size of an uncommitted type", 24, size);
+    OK(MPI_Pack_external_size("external32", 3, pair, &external));
+    EXPECT("its external size", 24, external);
+    OK(MPI_Type_free(&pair));
+    /* An empty block has no place. */
+    OK(MPI_Type_indexed_c(2, (MPI_Count[]){0, 1}, (MPI_Count[]){(MPI_Count)1 << 62, 0}, MPI_INT, &type));
+    OK(MPI_Type_free(&type));
+    OK(MPI_Type_create_resized_c(MPI_INT, 0, -((MPI_Count)1 << 62), &wide));
+    FAILS(MPI_ERR_ARG, MPI_Type_create_hvector_c(1, 3, 16, wide, &type));
+    OK(MPI_Type_free(&wide));
+    OK(MPI_Type_contiguous(0, MPI_INT, &type));
+    OK(MPI_Type_commit(&type));
+    MPI_Op op;
+    OK(MPI_Op_create_c(uncalled, 1, &op));
+    OK(MPI_Reduce_local(NULL, NULL, 5, type, op));
+    OK(MPI_Reduce_local(NULL, NULL, 0, MPI_INT, op));
+    EXPECT("calls without elements", 0, calls);
+    OK(MPI_Op_free(&op));
+    OK(MPI_Type_free(&type));
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
@@ -218,5 +253,6 @@ int main(int argc, char **argv) {
     nested();
     empty();
     large();
+    extremes();
     return end();
 }

@@ -9,7 +9,7 @@ use crate::chapters::data::Data;
 use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::Mpi;
-use crate::chapters::p2p::bytes_of;
+use crate::chapters::p2p::{bytes_of, given};
 use crate::convert::Integers;
 use std::sync::Arc;
 
@@ -29,7 +29,12 @@ impl Elements {
 
     /// Those of block `number`, where each block has this many.
     pub fn block(self, mpi: &Mpi, number: usize) -> Result<Elements> {
-        let extent = mpi.datatype(self.datatype)?.extent();
+        let datatype = mpi.datatype(self.datatype)?;
+        let extent = datatype.extent();
+        // These are told as they are.
+        if self.is_in_place() || (self.buffer.is_null() && datatype.basic().is_some()) {
+            return Ok(self);
+        }
         let distance = (number as isize).wrapping_mul(self.count as isize).wrapping_mul(extent);
         Ok(self.behind(distance))
     }
@@ -140,7 +145,10 @@ impl Blocks {
             let distance = match self.places {
                 Places::Bytes(places) => places.get(number) as isize,
                 Places::Elements(places) => {
-                    (places.get(number) as isize).wrapping_mul(mpi.datatype(datatype)?.extent())
+                    let layout = mpi.datatype(datatype)?;
+                    let is_null = self.buffer.is_null() && layout.basic().is_some();
+                    // A null buffer is told as it is.
+                    if is_null { 0 } else { (places.get(number) as isize).wrapping_mul(layout.extent()) }
                 }
             };
             let elements = Elements { buffer: self.buffer, count: self.counts.get(number), datatype };
@@ -188,7 +196,11 @@ impl Prepared {
     pub unsafe fn outgoing(&mut self, mpi: &Mpi, elements: Elements) -> Result<(*const u8, usize)> {
         let (layout, bytes) = elements.checked(mpi)?;
         match layout.run(elements.count as usize) {
-            Some(offset) => Ok((elements.buffer.cast::<u8>().wrapping_offset(offset), bytes)),
+            Some(offset) => {
+                let start = elements.buffer.cast::<u8>().wrapping_offset(offset);
+                given(start, bytes)?;
+                Ok((start, bytes))
+            }
             // SAFETY: the caller promises what this function requires.
             None => Ok((unsafe { self.packed(elements, bytes)? }, bytes)),
         }
@@ -222,7 +234,9 @@ impl Prepared {
         let (layout, bytes) = elements.checked(mpi)?;
         let buffer = elements.buffer.cast::<u8>().cast_mut();
         if let Some(offset) = layout.run(elements.count as usize) {
-            return Ok((buffer.wrapping_offset(offset), bytes));
+            let start = buffer.wrapping_offset(offset);
+            given(start, bytes)?;
+            return Ok((start, bytes));
         }
         let room = self.room(bytes);
         // SAFETY: the caller promises what this function requires.

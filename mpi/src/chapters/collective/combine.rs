@@ -67,11 +67,11 @@ impl Operands {
     /// The buffers have the elements, until the operation is over.
     pub unsafe fn memory(&self, prepared: &mut Prepared, mpi: &Mpi) -> Result<Memory> {
         let Operands { mine, result, combiner } = self;
-        let mut target = null_mut();
+        let (mut target, mut target_bytes) = (null_mut(), 0);
         // SAFETY: the caller promises what this function requires.
         unsafe {
             if let Some(result) = result {
-                target = prepared.incoming(mpi, *result)?.0;
+                (target, target_bytes) = prepared.incoming(mpi, *result)?;
             }
             let from = match result {
                 Some(result) if mine.is_in_place() => Elements { buffer: result.buffer, ..*mine },
@@ -81,6 +81,7 @@ impl Operands {
             if let Some(result) = result
                 && !mine.is_in_place()
             {
+                let bytes = bytes.min(target_bytes);
                 check_apart(mine.buffer.cast(), result.buffer.cast::<u8>().cast_mut(), bytes)?;
             }
             Ok(Memory { source, target, combiner: Some(combiner.clone()) })

@@ -23,8 +23,9 @@ macro_rules! forms {
         }
 
         pub unsafe fn $persistent(
-            mpi: &Mpi, $($argument: $type,)* comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request,
+            mpi: &Mpi, $($argument: $type,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
         ) -> Result {
+            $crate::chapters::info::given(info)?;
             let place = $crate::chapters::collective::prepare::request_place(request)?;
             // SAFETY: the caller promises what this function requires, for every start.
             unsafe {

@@ -144,8 +144,13 @@ impl Blocks {
 
     /// The shape, where displacements are in units of bytes.
     fn shape(&self, unit: isize) -> Result<Shape> {
-        let displacement = |&d: &i64| d.checked_mul(unit as i64).ok_or_else(super::shape::too_large);
-        let displacements: Vec<i64> = self.displacements.iter().map(displacement).collect::<Result<_>>()?;
+        // An empty block has no place.
+        let displacement = |(&d, &length): (&i64, &i64)| match length {
+            0 => Ok(0),
+            _ => d.checked_mul(unit as i64).ok_or_else(super::shape::too_large),
+        };
+        let blocks = self.displacements.iter().zip(&self.lengths);
+        let displacements: Vec<i64> = blocks.map(displacement).collect::<Result<_>>()?;
         let parts = displacements.iter().zip(&self.lengths);
         Shape::structure(parts.map(|(&displacement, &length)| (displacement, length, &self.old.shape)))
     }

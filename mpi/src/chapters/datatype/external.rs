@@ -3,9 +3,9 @@
 //! Invariant: numbers are big-endian, two's complement or IEEE, and as long as the standard's table says.
 //! Integers that are shorter there keep their least significant bytes.
 
-use super::Datatype;
 use super::named::{Named, Number, Part};
 use super::pack::{begin, check_packed};
+use super::{Datatype, find};
 use crate::abi::*;
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::library::Mpi;
@@ -274,13 +274,14 @@ pub unsafe fn unpack_external(
 
 /// `MPI_Pack_external_size`.
 pub unsafe fn pack_external_size(
-    mpi: &Mpi,
+    _mpi: &Mpi,
     datarep: *const c_char,
     incount: i64,
     datatype: MPI_Datatype,
     size: IntegerOut,
 ) -> Result {
-    let bytes = mpi.datatype(datatype)?.external_bytes(incount)?;
+    // A datatype need not be committed for its size.
+    let bytes = find(datatype)?.external_bytes(incount)?;
     ensure!(!size.is_null(), MPI_ERR_ARG, "size is null. Give the place of the result");
     // SAFETY: the caller promises the string, and a pointer that is valid for one value.
     unsafe {
@@ -342,7 +343,7 @@ mod tests {
 
     #[test]
     fn bytes_before_the_end_of_a_file_are_whole_elements() {
-        let of = |handle, bytes| super::super::find(handle).unwrap().native_bytes_of(3, bytes);
+        let of = |handle, bytes| find(handle).unwrap().native_bytes_of(3, bytes);
         assert_eq!([0, 3, 4, 9, 12].map(|bytes| of(MPI_LONG, bytes)), [0, 0, 8, 16, 24]);
         assert_eq!([11, 12, 25, 36].map(|bytes| of(MPI_DOUBLE_INT, bytes)), [0, 12, 24, 36]);
     }

@@ -23,7 +23,9 @@ fn make(mpi: &Mpi, datatype: &Datatype, bytes_of: BytesOf) -> Result<Retained> {
     let mut new = MPI_DATATYPE_NULL;
     match datatype.contents.as_deref().filter(|contents| !contents.types().is_empty()) {
         None => {
-            let bytes = Number { value: bytes_of(datatype)? as i64, is_large: true };
+            // A structure without members has neither types nor data.
+            let bytes = if datatype.size() == 0 { 0 } else { bytes_of(datatype)? };
+            let bytes = Number { value: bytes as i64, is_large: true };
             // SAFETY: the place is valid for one value.
             unsafe { type_contiguous(mpi, bytes, MPI_BYTE, &raw mut new)? };
         }

@@ -1,6 +1,6 @@
 //! Packing into and unpacking from buffers of the program (MPI 5.0, section 5.2).
 
-use super::Datatype;
+use super::{Datatype, find};
 use crate::abi::*;
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::Mpi;
@@ -101,7 +101,8 @@ pub unsafe fn pack_size(
     size: IntegerOut,
 ) -> Result {
     mpi.comm(comm)?;
-    let bytes = bytes_of(incount, mpi.datatype(datatype)?)?;
+    // A datatype need not be committed for its size.
+    let bytes = bytes_of(incount, find(datatype)?)?;
     ensure!(!size.is_null(), MPI_ERR_ARG, "size is null. Give the place of the result");
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { size.set(bytes as i64) };

@@ -53,6 +53,8 @@ impl Shape {
         let (low, high) = (low + layout.offset as i128, high + layout.offset as i128);
         let (lb, ub) = markers.unwrap_or_else(|| (low, rounded(low, high, alignment)));
         let extent = number(ub - lb)?;
+        // The true extent is an address as well.
+        number(high - low)?;
         let run_count = match layout.node {
             Node::Empty => usize::MAX,
             Node::Block(bytes) if usize::try_from(extent) == Ok(bytes) => usize::MAX,

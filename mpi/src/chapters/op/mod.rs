@@ -159,7 +159,7 @@ pub unsafe fn reduce_local(
     let in_place = MPI_IN_PLACE.cast_const();
     let is_given = inbuf != in_place && inoutbuf.cast_const() != in_place;
     ensure!(is_given, MPI_ERR_BUFFER, "a buffer is MPI_IN_PLACE, which this call does not have");
-    ensure!(count == 0 || inbuf != inoutbuf.cast_const(), MPI_ERR_BUFFER, "both buffers are the same");
+    ensure!(bytes == 0 || inbuf != inoutbuf.cast_const(), MPI_ERR_BUFFER, "both buffers are the same");
     if !is_predefined(op) {
         let function = find(op)?;
         // SAFETY: the caller promises the elements of both buffers.

@@ -29,7 +29,7 @@ impl Function {
         mut datatype: MPI_Datatype,
         extent: isize,
     ) {
-        if self.function.is_wide() {
+        if count > 0 && self.function.is_wide() {
             let mut len = count as MPI_Count;
             // SAFETY: the program has passed a function of this type, and the caller promises the elements.
             unsafe { self.function.wide()(left, inout, &raw mut len, &raw mut datatype) };
