@@ -199,9 +199,33 @@ static void representations(void) {
     removed();
 }
 
+/* Displacements in bytes are those of the file, where a long has 4 bytes. */
+static void displacements(void) {
+    MPI_Datatype type;
+    MPI_Aint bytes = -1;
+    long data[3] = {10, 11, 12}, back[3] = {0};
+    MPI_File fh = created();
+    DONE(MPI_File_set_view(fh, 0, MPI_LONG, MPI_LONG, "external32", MPI_INFO_NULL));
+    DONE(MPI_File_get_type_extent(fh, MPI_LONG, &bytes));
+    MPI_Aint places[3] = {0, bytes, 3 * bytes};
+    MPI_Type_create_hindexed(3, (int[]){1, 1, 1}, places, MPI_LONG, &type);
+    MPI_Type_commit(&type);
+    DONE(MPI_File_set_view(fh, 0, MPI_LONG, type, "external32", MPI_INFO_NULL));
+    if (me == 0) DONE(MPI_File_write_at(fh, 0, data, 3, MPI_LONG, &status));
+    DONE(MPI_File_sync(fh));
+    MPI_Barrier(MPI_COMM_WORLD);
+    DONE(MPI_File_sync(fh));
+    DONE(MPI_File_read_at(fh, 0, back, 3, MPI_LONG, &status));
+    for (int i = 0; i < 3; i++) CHECK(back[i], data[i], "numbers at displacements of the file");
+    DONE(MPI_File_close(&fh));
+    MPI_Type_free(&type);
+    removed();
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv, "external");
     external32();
     representations();
+    displacements();
     return finish();
 }

@@ -22,7 +22,12 @@ impl File {
         match system::retried(|| self.system.sync_all()) {
             // The system has no device to write to, as for a terminal.
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => Ok(()),
-            other => other.map_err(|error| failed("writing to the device", &self.path, &error)),
+            Err(error) => {
+                // The next call tries again.
+                self.is_dirty.store(true, Ordering::Relaxed);
+                Err(failed("writing to the device", &self.path, &error))
+            }
+            Ok(()) => Ok(()),
         }
     }
 }

@@ -12,8 +12,9 @@
 //! is cached here, so that a write is seen by every later read on the same machine.
 //!
 //! Invariant: a collective call for which processes wait tells the others whether it fails (`agree`), so that
-//! it fails at all of them with the same class. Those are all collective calls but non-blocking accesses, and
-//! accesses that are not ordered while all views are contiguous: they wait for nobody, and fail alone.
+//! it fails at all of them with the same class. Those are all collective calls but accesses that are not
+//! ordered and not buffered: the non-blocking ones, those in atomic mode, and those where the pieces of the
+//! views are contiguous or too far apart. They may fail alone.
 
 mod access;
 mod agree;

@@ -186,10 +186,16 @@ pub unsafe fn file_close(mpi: &Mpi, fh: *mut MPI_File) -> Result {
     let place = output("fh", fh).map_err(on_null)?;
     // SAFETY: the caller's pointer is valid for one value.
     let handle = unsafe { place.read() };
-    close(mpi, handle).map_err(|error| error.on(On::File(handle)))?;
-    // SAFETY: the caller's pointer is valid, as for the read above.
-    unsafe { place.write(MPI_FILE_NULL) };
-    Ok(())
+    let closed = find(handle).and_then(|_| {
+        let closed = close(mpi, handle);
+        if find(handle).is_err() {
+            // Also if the file could not be deleted.
+            // SAFETY: the caller's pointer is valid, as for the read above.
+            unsafe { place.write(MPI_FILE_NULL) };
+        }
+        closed
+    });
+    closed.map_err(|error| error.on(On::File(handle)))
 }
 
 fn close(mpi: &Mpi, handle: MPI_File) -> Result {

@@ -7,6 +7,7 @@ use super::{File, find};
 use crate::abi::*;
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::{Mpi, output};
+use pelago_fabric::sync::Ordering;
 use std::io;
 
 impl File {
@@ -27,6 +28,8 @@ impl File {
         let mut mine = Ok(());
         if self.comm.my_rank() == 0 {
             mine = change().map_err(|error| failed("resizing", &self.path, &error));
+            // `MPI_File_sync` takes the size to the device as well.
+            self.is_dirty.store(true, Ordering::Relaxed);
         }
         agree(mpi, &self.comm, mine.map(|()| [0; 2])).map(drop)
     }

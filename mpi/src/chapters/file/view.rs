@@ -195,9 +195,6 @@ impl File {
         let (etype, filetype) = (datatype::share(etype)?, datatype::share(filetype)?);
         // SAFETY: the caller's pointer is null, or that of a string.
         let representation = Representation::find(unsafe { name_of(datarep)? })?;
-        let is_writer = self.amode & MPI_MODE_RDONLY == 0;
-        check_order("etype", &etype, is_writer)?;
-        check_order("filetype", &filetype, is_writer)?;
         ensure!(
             filetype.size() == 0 || filetype.size().checked_rem(etype.size()) == Some(0),
             MPI_ERR_IO,
@@ -206,7 +203,12 @@ impl File {
             etype.size()
         );
         let tile = representation.in_file(mpi, &filetype)?;
-        let etype_bytes = representation.in_file(mpi, &etype)?.size();
+        let etype_tile = representation.in_file(mpi, &etype)?;
+        // Data have the lengths of the file, not those of memory.
+        let is_writer = self.amode & MPI_MODE_RDONLY == 0;
+        check_order("etype", &etype_tile, is_writer)?;
+        check_order("filetype", &tile, is_writer)?;
+        let etype_bytes = etype_tile.size();
         Ok(View { disp, etype, filetype, representation, tile, etype_bytes })
     }
 }
