@@ -5,7 +5,7 @@
 
 use crate::abi::*;
 use crate::chapters::errhandler::Handler;
-use crate::chapters::{comm, file, library, session, win};
+use crate::chapters::{comm, file, group, library, session, win};
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -121,12 +121,20 @@ impl Blame for MPI_Session {
     }
 }
 
+/// Errors of calls on groups go to the session that the group comes from.
+impl Blame for MPI_Group {
+    fn of(&self) -> Option<On> {
+        let session = group::find(*self).map_or(MPI_SESSION_NULL, |group| group.session);
+        (session != MPI_SESSION_NULL).then_some(On::Session(session))
+    }
+}
+
 macro_rules! blameless {
     ($($type:ty)*) => {$(impl Blame for $type {})*};
 }
 
 blameless! {
-    c_int MPI_Aint MPI_Count MPI_Group MPI_Message MPI_Info MPI_Errhandler MPI_Request MPI_Datatype MPI_Op
+    c_int MPI_Aint MPI_Count MPI_Message MPI_Info MPI_Errhandler MPI_Request MPI_Datatype MPI_Op
     MPI_T_enum MPI_T_cvar_handle MPI_T_pvar_handle MPI_T_pvar_session MPI_T_event_registration
     MPI_T_event_instance
     crate::convert::small::Count crate::convert::small::Aint crate::convert::small::DispUnit
@@ -179,9 +187,17 @@ pub fn raise(call: &str, error: Error, arguments: &[Option<On>]) -> c_int {
     LAST.with_borrow_mut(|last| last.insert(code, text.clone()));
     let (on, handler) = match handler {
         Some(handler) => (on.unwrap_or(On::Comm(MPI_COMM_SELF)), handler),
-        None => handler_of(on.or_else(|| arguments.iter().flatten().next().copied())),
+        None => handler_of(on.or_else(|| object_of(arguments))),
     };
     handler.handle(on, code, &text)
+}
+
+/// The object of a call: the first of its arguments. That of a group is only its session.
+fn object_of(arguments: &[Option<On>]) -> Option<On> {
+    let mut objects = arguments.iter().flatten().copied();
+    let first = objects.next()?;
+    let is_session = |on: &On| matches!(on, On::Session(_));
+    Some(if is_session(&first) { objects.find(|on| !is_session(on)).unwrap_or(first) } else { first })
 }
 
 /// The handler for errors of an object. Errors of no object, or of one that does not exist, go to the handler

@@ -10,6 +10,7 @@ use crate::chapters::group::Group;
 use crate::chapters::info::{self, Entries, Hint, Hints, MEMORY_KINDS};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::p2p::Place;
+use crate::chapters::request;
 use crate::chapters::users::{self, User};
 use crate::convert::IntegerOut;
 use crate::table::{Kind, Table};
@@ -102,6 +103,7 @@ pub unsafe fn session_finalize(mpi: &'static Mpi, session: *mut MPI_Session) -> 
     let handle = unsafe { place.read() };
     let own = find(handle).map_err(|error| error.on(On::Session(handle)))?;
     own.attached.flush(mpi);
+    request::finish_detached_of(mpi, handle);
     SESSIONS.remove(handle.0);
     // SAFETY: the caller's pointer is valid, as for the read above.
     unsafe { place.write(MPI_SESSION_NULL) };

@@ -4,6 +4,8 @@ use crate::abi::*;
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::leaks;
 use crate::chapters::library::{self, Mpi, output};
+use crate::chapters::p2p;
+use crate::chapters::request;
 use crate::chapters::users::{self, User};
 use std::sync::OnceLock;
 use std::thread::ThreadId;
@@ -58,6 +60,8 @@ pub unsafe fn finalize(mpi: &'static Mpi) -> Result {
     ensure!(!library::is_finalized(), MPI_ERR_OTHER, "it is called a second time");
     crate::chapters::comm::delete_own_attributes(mpi)?;
     leaks::report(mpi);
+    p2p::flush_world(mpi);
+    request::finish_detached_of(mpi, MPI_SESSION_NULL);
     library::end_world();
     users::leave(mpi)
 }

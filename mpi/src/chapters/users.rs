@@ -113,6 +113,7 @@ fn end() -> Result {
     // The end waits for all PEs, and completes everything. The process leaves its launcher when it exits.
     let left = process::release()?;
     library::close();
+    request::forget_detached();
     // The others see that this PE has left, and not that it is lost.
     drop(left);
     Ok(())

@@ -38,6 +38,22 @@ static void pending(void) {
     OK(MPI_Comm_free(&between));
 }
 
+/* A duplicate has the error handler that the communicator had at the call. */
+static void handlers(void) {
+    MPI_Comm comm, copy;
+    MPI_Errhandler found;
+    MPI_Request request;
+    OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_ABORT));
+    OK(MPI_Comm_idup(comm, &copy, &request));
+    OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    OK(MPI_Comm_get_errhandler(copy, &found));
+    EXPECT("the handler at the call", 1, found == MPI_ERRORS_ABORT);
+    OK(MPI_Comm_free(&comm));
+    OK(MPI_Comm_free(&copy));
+}
+
 /* Requests go on when their communicator is freed. */
 static void freed_early(void) {
     MPI_Comm comm;
@@ -148,6 +164,7 @@ int main(int argc, char **argv) {
     }
     attributes();
     pending();
+    handlers();
     freed_early();
     return finish();
 }

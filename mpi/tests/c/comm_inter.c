@@ -95,6 +95,12 @@ static void groups(MPI_Comm inter, MPI_Comm local, int n_low) {
     OK(MPI_Intercomm_create_from_groups(mine, 0, theirs, 0, "groups", MPI_INFO_NULL, MPI_ERRORS_RETURN, &again));
     across(again);
     OK(MPI_Comm_free(&again));
+    MPI_Group none = MPI_GROUP_EMPTY;
+    /* With an empty group the call is local. */
+    if (rank == 0) {
+        OK(MPI_Intercomm_create_from_groups(mine, 0, none, 0, "one", MPI_INFO_NULL, MPI_ERRORS_RETURN, &again));
+        EXPECT("a communicator with no remote group", 1, again == MPI_COMM_NULL);
+    }
     OK(MPI_Group_free(&mine));
     OK(MPI_Group_free(&theirs));
     OK(MPI_Group_free(&world));

@@ -29,7 +29,10 @@ static void binary_interface(void) {
     GIVES(MPI_ERR_ABI, MPI_Abi_set_fortran_info(info));
     MPI_Info_set(info, "mpi_double_precision_size", "8");
     WORKS(MPI_Abi_set_fortran_info(info));
+    /* Whatever the handler. */
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
     GIVES(MPI_ERR_ABI, MPI_Abi_set_fortran_info(info));
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     MPI_Info_free(&info);
     WORKS(MPI_Abi_get_fortran_info(&info));
     WORKS(MPI_Info_get(info, "mpi_double_precision_size", 31, value, &flag));

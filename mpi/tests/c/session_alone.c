@@ -77,6 +77,8 @@ static void same_group(MPI_Session session) {
     MPI_Comm comm, other;
     int relation;
     WORKS(MPI_Group_from_session_pset(session, "mpi://WORLD", &group));
+    /* The handler of the session gets errors of its groups. */
+    GIVES(MPI_ERR_RANK, MPI_Group_incl(group, 1, (int[]){-5}, &same));
     WORKS(MPI_Comm_create_from_group(group, "same group", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm));
     WORKS(MPI_Group_incl(group, 0, NULL, &empty));
     WORKS(MPI_Group_union(MPI_GROUP_EMPTY, group, &same));

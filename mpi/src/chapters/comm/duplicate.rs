@@ -8,6 +8,7 @@ use super::agree::{Agreed, Agreement, agree};
 use super::create::{clear, give};
 use crate::abi::*;
 use crate::chapters::attribute::{Attributes, Object};
+use crate::chapters::errhandler::Handler;
 use crate::chapters::error::{Error, On, Result};
 use crate::chapters::info::{Hints, OF_COMMUNICATORS};
 use crate::chapters::library::{self, Mpi};
@@ -19,6 +20,8 @@ struct Extras {
     from: MPI_Comm,
     attributes: Attributes,
     hints: Hints,
+    /// The handler at the call: that of the duplicate.
+    errhandler: Handler,
 }
 
 impl Extras {
@@ -27,7 +30,7 @@ impl Extras {
         let (attributes, hints) = (Attributes::default(), Hints::default());
         hints.accept(info, &OF_COMMUNICATORS)?;
         comm.attributes.copy_to(Object::Comm(from), &attributes)?;
-        Ok(Extras { from, attributes, hints })
+        Ok(Extras { from, attributes, hints, errhandler: comm.errhandler.get() })
     }
 
     /// Deletes the copies, because there is no duplicate. As this has no handle, the delete functions get
@@ -39,11 +42,12 @@ impl Extras {
 
 /// The duplicate of a communicator.
 fn duplicate(mpi: &Mpi, comm: &Comm, agreed: &Agreed, extras: Extras) -> Comm {
-    let Extras { attributes, hints, .. } = extras;
+    let Extras { attributes, hints, errhandler, .. } = extras;
     let child = comm.child(mpi, agreed.context(), comm.group.clone(), comm.remote.clone());
     if let Some(topology) = comm.topology.get() {
         child.topology.get_or_init(|| topology.clone());
     }
+    child.errhandler.set(errhandler);
     Comm { attributes, hints, ..child }
 }
 
@@ -126,7 +130,7 @@ pub unsafe fn comm_idup_with_info(
     let active = Active::Collective(Box::new(Collective { pending, finish: Some(Box::new(finish)) }));
     if let Some(error) = error {
         // The others wait for what this member tells.
-        request::detach(mpi, active);
+        request::detach(mpi, active, On::Comm(handle));
         return Err(error);
     }
     let started = request::started(active, On::Comm(handle))?;

@@ -129,7 +129,8 @@ fn from_groups(
     (remote_group, remote_leader): (MPI_Group, c_int),
     tag: &[u8],
 ) -> Result<Option<Comm>> {
-    if local.len() == 0 {
+    // With an empty group the call is local.
+    if local.len() == 0 || remote_group == MPI_GROUP_EMPTY {
         return Ok(None);
     }
     ensure!(local.my_rank().is_some(), MPI_ERR_GROUP, "the local group does not have this process");

@@ -35,7 +35,7 @@ fn free(mpi: &Mpi, handle: MPI_Comm) -> Result {
     check_freeable(handle)?;
     let comm = mpi.share_comm(handle)?;
     comm.attributes.delete_all(Object::Comm(handle))?;
-    comm.attached.release(mpi);
+    comm.attached.release(mpi, handle);
     let removed = COMMS.remove(handle.0).ok_or_else(|| no_comm(handle))?;
     let handler = removed.errhandler.get();
     // Not every operation that is under way has a share of its communicator.
@@ -46,13 +46,15 @@ fn free(mpi: &Mpi, handle: MPI_Comm) -> Result {
     Ok(())
 }
 
-/// `MPI_Comm_disconnect`: waits until all members have called it.
+/// `MPI_Comm_disconnect`: completes what is under way, and waits until all members have called it.
 pub unsafe fn comm_disconnect(mpi: &Mpi, comm: *mut MPI_Comm) -> Result {
     let place = output("comm", comm)?;
     // SAFETY: the caller's pointer is valid for one value.
     let handle = unsafe { place.read() };
     let leave = || {
         check_freeable(handle)?;
+        mpi.share_comm(handle)?.attached.flush(mpi);
+        request::finish_detached_on(mpi, handle);
         agree(mpi, &*mpi.share_comm(handle)?, Ok([0; 2]))?;
         free(mpi, handle)
     };

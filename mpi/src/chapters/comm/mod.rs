@@ -90,6 +90,7 @@ impl Comm {
     /// A communicator that members of this one make, with its error handler.
     pub fn child(&self, mpi: &Mpi, context: u64, group: Group, remote: Option<Group>) -> Comm {
         let group = group.of_session(self.group.session);
+        let remote = remote.map(|remote| remote.of_session(self.group.session));
         let child = Comm::new(context, group, remote, |pe| mpi.core.node(pe));
         child.errhandler.set(self.errhandler.get());
         child

@@ -3,6 +3,7 @@
 //! Invariant: what a Fortran library says of its compiler is said once, and does not change.
 
 use crate::abi::*;
+use crate::chapters::errhandler::Handler;
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::info::{self, Entries};
 use crate::chapters::library::output;
@@ -57,7 +58,7 @@ pub unsafe fn abi_set_fortran_info(info: MPI_Info) -> Result {
         ensure!(found == expected, MPI_ERR_ABI, "{key} is {found}. This library supports {expected}");
     }
     let is_new = FORTRAN.set(entries).is_ok();
-    ensure!(is_new, MPI_ERR_ABI, "the properties of Fortran are set already. They can be set once");
+    check_new(is_new, "the properties of Fortran")?;
     Ok(())
 }
 
@@ -74,6 +75,16 @@ pub unsafe fn abi_get_fortran_info(info: *mut MPI_Info) -> Result {
             }
         }
     }
+}
+
+/// Fails if they were set before. The call returns this error whatever the handler, so that a library can
+/// read, before `MPI_Init`, the values of another one.
+fn check_new(is_new: bool, what: &str) -> Result {
+    if is_new {
+        return Ok(());
+    }
+    let text = format!("{what} are set already. They can be set once");
+    Err(Error::new(MPI_ERR_ABI, text).with_handler(Handler::Return))
 }
 
 fn checked_size(logical_size: c_int) -> Result<usize> {
@@ -99,7 +110,7 @@ pub unsafe fn abi_set_fortran_booleans(
     let (is_true, is_false) = (read(is_true), read(is_false));
     ensure!(is_true != is_false, MPI_ERR_ABI, "the values of true and false are equal");
     let is_new = BOOLEANS.set(Booleans { is_true, is_false }).is_ok();
-    ensure!(is_new, MPI_ERR_ABI, "the logical values of Fortran are set already. They can be set once");
+    check_new(is_new, "the logical values of Fortran")?;
     Ok(())
 }
 

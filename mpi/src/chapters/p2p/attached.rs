@@ -13,7 +13,7 @@ use crate::chapters::comm::Comm;
 use crate::chapters::data::Data;
 use crate::chapters::datatype;
 use crate::chapters::error::{Error, On, Result, ensure};
-use crate::chapters::library::{Mpi, output};
+use crate::chapters::library::{self, Mpi, output};
 use crate::chapters::request::{self, Active, Operation, Outcome};
 use crate::chapters::session;
 use crate::convert::IntegerOut;
@@ -68,6 +68,15 @@ impl Attached {
         self.used += bytes;
     }
 
+    /// Lets the messages go on without the buffer.
+    fn let_go(&mut self, mpi: &Mpi, comm: MPI_Comm) {
+        self.used = 0;
+        for Message { id, data, .. } in self.messages.drain(..) {
+            let message = request::Message { id, receive: None, kept: Some(data) };
+            request::detach(mpi, Active::Message(message), On::Comm(comm));
+        }
+    }
+
     /// The size of the buffer; `None` if it has no limit.
     fn size(&self) -> Option<usize> {
         match self.buffer {
@@ -106,6 +115,15 @@ impl Attached {
             self.messages.pop_front();
         }
         self.messages.front().filter(|message| message.number < end)
+    }
+}
+
+/// The last one that uses the buffer of a communicator is gone: a persistent send, after the communicator.
+impl Drop for Attached {
+    fn drop(&mut self) {
+        if let Some(mpi) = library::get() {
+            self.let_go(mpi, MPI_COMM_NULL);
+        }
     }
 }
 
@@ -188,15 +206,8 @@ impl Place {
     }
 
     /// Lets the messages go on without the place, whose communicator is freed.
-    pub fn release(&self, mpi: &Mpi) {
-        let mut attached = self.lock();
-        let messages = std::mem::take(&mut attached.messages);
-        attached.used = 0;
-        drop(attached);
-        for Message { id, data, .. } in messages {
-            let message = request::Message { id, receive: None, kept: Some(data) };
-            request::detach(mpi, Active::Message(message));
-        }
+    pub fn release(&self, mpi: &Mpi, comm: MPI_Comm) {
+        self.lock().let_go(mpi, comm);
     }
 
     /// Makes progress; whether all messages whose numbers are below `end` have left.
@@ -226,6 +237,14 @@ impl Place {
 pub fn flush_attached(mpi: &Mpi) {
     let places = PLACES.lock().unwrap_or_else(PoisonError::into_inner).clone();
     places.iter().filter_map(Weak::upgrade).for_each(|place| Place(place).flush(mpi));
+}
+
+/// The same for the buffer of the process and those of the communicators of the world.
+pub fn flush_world(mpi: &Mpi) {
+    Place::of_process().flush(mpi);
+    for comm in [MPI_COMM_WORLD, MPI_COMM_SELF] {
+        mpi.share_comm(comm).iter().for_each(|comm| comm.attached.flush(mpi));
+    }
 }
 
 /// The wait for the messages of a buffer whose numbers are below `end`.
@@ -397,7 +416,8 @@ mod tests {
 
     /// A place with messages whose identifiers have the codes 0, 1 and so on, in a buffer of this size.
     fn with_messages(count: u64, size: usize) -> Attached {
-        let mut attached = Attached { buffer: Some((64, size)), ..Attached::default() };
+        let mut attached = Attached::default();
+        attached.buffer = Some((64, size));
         (0..count).for_each(|code| attached.keep(RequestId::from_code(code), 0, 10, Data::new(0)));
         attached
     }

@@ -70,8 +70,16 @@ impl Operation for Both {
         (self.send.is_none() && self.receive.is_none()).then_some(self.outcome)
     }
 
-    fn detach(self: Box<Self>, mpi: &Mpi) {
-        [self.send, self.receive].into_iter().flatten().for_each(|part| request::detach(mpi, part));
+    /// The receive is cancelled if it has no message yet; the send goes on.
+    fn cancel(&mut self, mpi: &Mpi) -> Result {
+        if let Some(Active::Message(message)) = &self.receive {
+            mpi.core.cancel_receive(message.id);
+        }
+        Ok(())
+    }
+
+    fn detach(self: Box<Self>, mpi: &Mpi, on: On) {
+        [self.send, self.receive].into_iter().flatten().for_each(|part| request::detach(mpi, part, on));
     }
 }
 

@@ -13,6 +13,7 @@ use crate::chapters::comm::Comm;
 use crate::chapters::data::Data;
 use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::error::{Error, On, Result, ensure};
+use crate::chapters::info;
 use crate::chapters::library::{self, Mpi, PARTITIONED, output};
 use crate::chapters::request::{self, Active, Message, NO_PROCESS, Operation, Outcome};
 use pelago_core::Pe;
@@ -21,6 +22,7 @@ use pelago_core::msg::envelope::{Context, Envelope};
 use pelago_core::msg::hooks::ProgressHook;
 use pelago_core::msg::operation::{Address, Mode, Started};
 use pelago_core::msg::request::{RequestId, Status};
+use pelago_fabric::sync::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// The words that a send tells its receive: its context, its number of partitions, bytes of each.
@@ -29,6 +31,10 @@ type Header = [u64; 3];
 /// One side of a partitioned operation.
 pub struct Channel {
     state: Mutex<State>,
+    /// Whether it was started and is not complete. It changes under the lock.
+    is_active: AtomicBool,
+    /// The object whose handler gets errors.
+    on: On,
 }
 
 enum State {
@@ -304,23 +310,22 @@ struct Running(Arc<Channel>);
 
 impl Operation for Running {
     fn poll(&mut self, mpi: &Mpi) -> Option<Outcome> {
-        match &mut *self.0.lock() {
+        let mut state = self.0.lock();
+        let outcome = match &mut *state {
             State::Send(send) => send.poll(mpi),
             State::Receive(receive) => receive.poll(mpi),
             State::Nothing => Some(Outcome { status: NO_PROCESS, error: MPI_SUCCESS }),
-        }
-    }
-
-    fn channel(&self) -> Option<&Channel> {
-        Some(&self.0)
+        };
+        self.0.is_active.store(outcome.is_none(), Ordering::Relaxed);
+        outcome
     }
 
     /// The partitions that were sent go on.
-    fn detach(self: Box<Self>, mpi: &Mpi) {
+    fn detach(self: Box<Self>, mpi: &Mpi, on: On) {
         if let State::Send(send) = &mut *self.0.lock() {
             for (id, kept) in send.sends.drain(..) {
                 let sent = Message { id, receive: None, kept };
-                request::detach(mpi, Active::Message(sent));
+                request::detach(mpi, Active::Message(sent), on);
             }
         }
     }
@@ -335,9 +340,11 @@ fn checked(partitions: c_int, count: i64, tag: c_int) -> Result<usize> {
 
 /// A persistent request of a channel.
 fn request_of(state: State, on: On) -> Result<MPI_Request> {
-    let channel = Arc::new(Channel { state: Mutex::new(state) });
-    request::persistent(on, move |mpi: &Mpi| {
-        match &mut *channel.lock() {
+    let channel = Arc::new(Channel { state: Mutex::new(state), is_active: AtomicBool::new(false), on });
+    request::partitioned(on, Arc::clone(&channel), move |mpi: &Mpi| {
+        let mut state = channel.lock();
+        channel.is_active.store(true, Ordering::Relaxed);
+        match &mut *state {
             State::Send(send) => send.ready.fill(false),
             State::Receive(receive) if receive.stage == Stage::Known => {
                 receive.stage = Stage::Started;
@@ -350,6 +357,7 @@ fn request_of(state: State, on: On) -> Result<MPI_Request> {
             }
             State::Nothing => {}
         }
+        drop(state);
         Ok(Active::Other(Box::new(Running(Arc::clone(&channel)))))
     })
 }
@@ -364,9 +372,10 @@ pub unsafe fn psend_init(
     dest: c_int,
     tag: c_int,
     comm: MPI_Comm,
-    _info: MPI_Info,
+    info: MPI_Info,
     request: *mut MPI_Request,
 ) -> Result {
+    info::given(info)?;
     let place = output("request", request)?;
     let partitions = checked(partitions, count, tag)?;
     let own = mpi.comm(comm)?;
@@ -406,9 +415,10 @@ pub unsafe fn precv_init(
     source: c_int,
     tag: c_int,
     comm: MPI_Comm,
-    _info: MPI_Info,
+    info: MPI_Info,
     request: *mut MPI_Request,
 ) -> Result {
+    info::given(info)?;
     let place = output("request", request)?;
     let partitions = checked(partitions, count, tag)?;
     let own = mpi.share_comm(comm)?;
@@ -448,23 +458,32 @@ pub unsafe fn precv_init(
     Ok(())
 }
 
+/// Calls a function with the state of a partitioned request, and whether the request is active. Several
+/// threads may do so at once, also while one waits for the request.
+fn with_channel<R>(request: MPI_Request, call: impl FnOnce(bool, &mut State) -> Result<R>) -> Result<R> {
+    let channel = request::channel(request)?;
+    let mut state = channel.lock();
+    let is_active = channel.is_active.load(Ordering::Relaxed);
+    call(is_active, &mut state).map_err(|error| error.on(channel.on))
+}
+
 /// Makes partitions of a send ready; none of them if one cannot be.
-unsafe fn make_ready(
+fn make_ready(
     mpi: &Mpi,
     request: MPI_Request,
     mut partitions: impl Iterator<Item = c_int> + Clone,
 ) -> Result {
-    // SAFETY: several threads may make partitions of one request ready: the channel has a lock.
-    let outcome = unsafe {
-        request::with_channel(request, |channel| match &mut *channel.lock() {
+    let outcome = with_channel(request, |is_active, state| {
+        ensure!(is_active, MPI_ERR_REQUEST, "the request is inactive. Start it first");
+        match state {
             State::Nothing => Ok(()),
             State::Receive(_) => Err(Error::new(MPI_ERR_REQUEST, "the request is one of a receive")),
             State::Send(send) => {
                 partitions.clone().try_for_each(|partition| send.check(partition))?;
                 partitions.try_for_each(|partition| send.make_ready(mpi, partition as usize))
             }
-        })
-    };
+        }
+    });
     // Another thread may wait for the operation, and sleep.
     mpi.core.ring_own_sleepers();
     outcome
@@ -472,8 +491,7 @@ unsafe fn make_ready(
 
 /// `MPI_Pready`.
 pub unsafe fn pready(mpi: &Mpi, partition: c_int, request: MPI_Request) -> Result {
-    // SAFETY: the program keeps the conditions that the standard has for this call.
-    unsafe { make_ready(mpi, request, std::iter::once(partition)) }
+    make_ready(mpi, request, std::iter::once(partition))
 }
 
 /// `MPI_Pready_range`.
@@ -483,8 +501,7 @@ pub unsafe fn pready_range(
     partition_high: c_int,
     request: MPI_Request,
 ) -> Result {
-    // SAFETY: the program keeps the conditions that the standard has for this call.
-    unsafe { make_ready(mpi, request, partition_low..=partition_high) }
+    make_ready(mpi, request, partition_low..=partition_high)
 }
 
 /// `MPI_Pready_list`.
@@ -497,8 +514,7 @@ pub unsafe fn pready_list(
     ensure!(length >= 0, MPI_ERR_ARG, "length is {length}, which is negative");
     // SAFETY: the caller's array has the elements.
     let partitions = (0..length as usize).map(|i| unsafe { array_of_partitions.add(i).read() });
-    // SAFETY: the program keeps the conditions that the standard has for this call.
-    unsafe { make_ready(mpi, request, partitions) }
+    make_ready(mpi, request, partitions)
 }
 
 /// `MPI_Parrived`: also of a request that is inactive, whose partitions have all arrived.
@@ -509,23 +525,20 @@ pub unsafe fn parrived(mpi: &Mpi, request: MPI_Request, partition: c_int, flag: 
         unsafe { flag.write(1) };
         return Ok(());
     }
-    // SAFETY: several threads may ask for partitions of one request: the channel has a lock.
-    let has_arrived = unsafe {
-        request::with_channel_or_inactive(request, |channel| match &mut *channel.lock() {
-            State::Nothing => Ok(true),
-            State::Send(_) => Err(Error::new(MPI_ERR_REQUEST, "the request is one of a send")),
-            State::Receive(receive) => {
-                let n = receive.partitions;
-                ensure!(
-                    partition >= 0 && (partition as usize) < n,
-                    MPI_ERR_ARG,
-                    "there is no partition {partition} of {n}"
-                );
-                Ok(receive.has_arrived(mpi, partition as usize))
-            }
-        })?
-    };
+    let has_arrived = with_channel(request, |is_active, state| match state {
+        State::Send(_) if is_active => Err(Error::new(MPI_ERR_REQUEST, "the request is one of a send")),
+        State::Receive(receive) if is_active => {
+            let n = receive.partitions;
+            ensure!(
+                partition >= 0 && (partition as usize) < n,
+                MPI_ERR_ARG,
+                "there is no partition {partition} of {n}"
+            );
+            Ok(receive.has_arrived(mpi, partition as usize))
+        }
+        _ => Ok(true),
+    })?;
     // SAFETY: the caller's pointer is valid for one value.
-    unsafe { flag.write(has_arrived.unwrap_or(true).into()) };
+    unsafe { flag.write(has_arrived.into()) };
     Ok(())
 }

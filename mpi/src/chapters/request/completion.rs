@@ -485,7 +485,7 @@ pub unsafe fn request_free(mpi: &Mpi, request: *mut MPI_Request) -> Result {
             return generalized.free(handle);
         }
         let active = std::mem::replace(&mut state.active, Active::Inactive);
-        super::detach(mpi, active);
+        super::detach(mpi, active, state.on);
         forget(handle);
     }
     Ok(())

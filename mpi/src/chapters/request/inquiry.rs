@@ -2,11 +2,22 @@
 //!
 //! Invariant: no request is freed or made inactive. Null and inactive requests count as complete.
 
-use super::completion::{checked, is_active, nth, poll, report};
+use super::completion::{self, checked, is_active, nth, report};
 use super::{EMPTY_STATUS, Outcome, store};
 use crate::abi::*;
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::{Mpi, output};
+use std::sync::{Mutex, PoisonError};
+
+/// Several threads may inquire about a request at once. Each notes in the request what it sees.
+static INQUIRY: Mutex<()> = Mutex::new(());
+
+/// As [`poll`](completion::poll), by one thread at a time.
+unsafe fn poll(mpi: &Mpi, request: MPI_Request) -> Result<Option<Outcome>> {
+    let _alone = INQUIRY.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: no thread completes the request meanwhile, and no other one inquires.
+    unsafe { completion::poll(mpi, request) }
+}
 
 /// The outcome of a request, if its operation is over.
 unsafe fn look(mpi: &Mpi, request: MPI_Request) -> Result<Option<Outcome>> {

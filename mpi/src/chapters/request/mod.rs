@@ -23,7 +23,7 @@ use pelago_core::base::awaited::Awaited;
 use pelago_core::message_coll::Pending;
 use pelago_core::msg::request::{RequestId, Status};
 use std::cell::UnsafeCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 static REQUESTS: Table<Request> = Table::new(Kind::Request);
 
@@ -32,6 +32,8 @@ pub struct Request {
     state: UnsafeCell<State>,
     /// Of a generalised request, which another thread may complete.
     generalized: Option<Arc<Generalized>>,
+    /// Of a partitioned request, whose partitions other threads use while one waits for it.
+    channel: Option<Arc<Channel>>,
 }
 
 // SAFETY: the standard forbids programs to use a request in two threads at once.
@@ -106,20 +108,15 @@ pub trait Operation {
         Ok(())
     }
 
-    /// The channel of a partitioned operation.
-    fn channel(&self) -> Option<&Channel> {
-        None
-    }
-
     /// The request is freed before the operation is complete.
-    fn detach(self: Box<Self>, _mpi: &Mpi) {}
+    fn detach(self: Box<Self>, _mpi: &Mpi, _on: On) {}
 }
 
 impl Request {
     /// A request that is not a generalised one.
     #[cold]
     fn new(state: State) -> Request {
-        Request { state: UnsafeCell::new(state), generalized: None }
+        Request { state: UnsafeCell::new(state), generalized: None, channel: None }
     }
 }
 
@@ -286,6 +283,17 @@ pub fn persistent(on: On, start: impl Fn(&Mpi) -> Result<Active> + 'static) -> R
     insert(State { active: Active::Inactive, persistent: Some(Box::new(start)), on })
 }
 
+/// The same for a partitioned request.
+pub fn partitioned(
+    on: On,
+    channel: Arc<Channel>,
+    start: impl Fn(&Mpi) -> Result<Active> + 'static,
+) -> Result<MPI_Request> {
+    let state = State { active: Active::Inactive, persistent: Some(Box::new(start)), on };
+    let request = Request { channel: Some(channel), ..Request::new(state) };
+    number(REQUESTS.insert(Arc::new(request)))
+}
+
 fn insert(state: State) -> Result<MPI_Request> {
     let refill = |request: &Request, state| {
         // SAFETY: the request was forgotten, so that no thread uses it.
@@ -298,7 +306,7 @@ fn insert(state: State) -> Result<MPI_Request> {
 pub fn generalized(of: Arc<Generalized>) -> Result<MPI_Request> {
     let active = Active::Other(Box::new(Arc::clone(&of)));
     let state = State { active, persistent: None, on: On::Comm(MPI_COMM_SELF) };
-    number(REQUESTS.insert(Arc::new(Request { state: UnsafeCell::new(state), generalized: Some(of) })))
+    number(REQUESTS.insert(Arc::new(Request { generalized: Some(of), ..Request::new(state) })))
 }
 
 /// The generalised request with a handle.
@@ -309,7 +317,7 @@ pub fn find_generalized(handle: MPI_Request) -> Option<Arc<Generalized>> {
 /// Forgets a request that is complete, or whose end nobody waits for.
 pub fn forget(handle: MPI_Request) {
     let Some(request) = REQUESTS.get(handle.0) else { return };
-    if request.generalized.is_some() {
+    if request.generalized.is_some() || request.channel.is_some() {
         drop(REQUESTS.remove(handle.0));
         return;
     }
@@ -346,48 +354,87 @@ pub fn count() -> usize {
 }
 
 /// Operations whose requests were freed, and which still need memory that the library keeps.
-static DETACHED: std::sync::Mutex<Vec<Detached>> = std::sync::Mutex::new(Vec::new());
+static DETACHED: Mutex<Vec<Detached>> = Mutex::new(Vec::new());
 
-struct Detached(Active);
+struct Detached {
+    active: Active,
+    /// The communicator, and the session that it comes from.
+    comm: MPI_Comm,
+    session: MPI_Session,
+}
 
 // SAFETY: the operation is moved on by one thread at a time, under the lock.
 unsafe impl Send for Detached {}
 
-/// Lets an operation go on without a request.
-pub fn detach(mpi: &Mpi, active: Active) {
-    let mut detached = DETACHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    detached.retain_mut(|Detached(active)| active.peek(mpi).is_none());
-    match active {
-        Active::Inactive | Active::Done(_) | Active::Received(_) => {}
-        Active::Other(operation) => {
-            drop(detached);
-            operation.detach(mpi);
-        }
-        other => detached.push(Detached(other)),
+impl Detached {
+    fn is_receive(&self) -> bool {
+        matches!(&self.active, Active::Message(message) if message.receive.is_some())
     }
 }
 
-/// Completes the operations without a request, before the end.
-pub fn finish_detached(mpi: &Mpi) {
-    loop {
-        let next = DETACHED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
-        match next {
-            None => return,
-            Some(Detached(mut active)) => {
-                // A receive whose request was freed may never get its message. One that has it needs its
-                // memory until all data have come.
-                let is_cancelled = match &active {
-                    Active::Message(message) if message.receive.is_some() => {
-                        mpi.core.cancel_receive(message.id)
-                    }
-                    _ => false,
-                };
-                if !is_cancelled {
-                    active.wait(mpi);
-                }
-            }
+fn detached() -> MutexGuard<'static, Vec<Detached>> {
+    DETACHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets an operation of an object go on without a request.
+pub fn detach(mpi: &Mpi, active: Active, on: On) {
+    drop(take_done(mpi));
+    match active {
+        Active::Inactive | Active::Done(_) | Active::Received(_) => {}
+        Active::Other(operation) => operation.detach(mpi, on),
+        active => {
+            let comm = if let On::Comm(comm) = on { comm } else { MPI_COMM_NULL };
+            let session = mpi.share_comm(comm).map_or(MPI_SESSION_NULL, |comm| comm.group.session);
+            detached().push(Detached { active, comm, session });
         }
     }
+}
+
+/// Those that are complete. They are dropped without the lock, because what they own may let others go on.
+fn take_done(mpi: &Mpi) -> Vec<Detached> {
+    let mut detached = detached();
+    let (mut done, mut i) = (Vec::new(), 0);
+    while i < detached.len() {
+        match detached[i].active.peek(mpi) {
+            Some(_) => done.push(detached.swap_remove(i)),
+            None => i += 1,
+        }
+    }
+    done
+}
+
+/// Completes the operations without a request on a communicator.
+pub fn finish_detached_on(mpi: &Mpi, comm: MPI_Comm) {
+    finish(mpi, |detached| detached.comm == comm);
+}
+
+/// Completes the sends and collective operations without a request on communicators of a session, or of the
+/// world. Receives stay: others may still send while they wait for the end.
+pub fn finish_detached_of(mpi: &Mpi, session: MPI_Session) {
+    finish(mpi, |detached| detached.session == session && !detached.is_receive());
+}
+
+/// Those of all.
+pub fn finish_detached(mpi: &Mpi) {
+    finish(mpi, |detached| !detached.is_receive());
+}
+
+fn finish(mpi: &Mpi, mut is_meant: impl FnMut(&mut Detached) -> bool) {
+    loop {
+        let next = {
+            let mut detached = detached();
+            let found = detached.iter_mut().position(&mut is_meant);
+            found.map(|found| detached.swap_remove(found))
+        };
+        let Some(mut next) = next else { return };
+        next.active.wait(mpi);
+    }
+}
+
+/// Forgets the receives without a request, after the end of the job.
+pub fn forget_detached() {
+    let forgotten = std::mem::take(&mut *detached());
+    drop(forgotten);
 }
 
 /// Waits for an operation without a request.
@@ -400,36 +447,8 @@ pub fn poll_active(mpi: &Mpi, active: &mut Active) -> Option<Outcome> {
     active.poll(mpi)
 }
 
-/// Calls a function with the channel of a partitioned request; `None` if the request is inactive.
-///
-/// # Safety
-/// The request is not completed or freed meanwhile.
-pub unsafe fn with_channel_or_inactive<R>(
-    handle: MPI_Request,
-    call: impl FnOnce(&Channel) -> Result<R>,
-) -> Result<Option<R>> {
-    // SAFETY: the caller's promise; the state is only read.
-    let state = unsafe { state(handle)? };
-    let outcome = match &state.active {
-        Active::Inactive | Active::Done(_) | Active::Received(_) => Ok(None),
-        Active::Other(operation) if operation.channel().is_some() => {
-            operation.channel().map(call).transpose()
-        }
-        _ => Err(Error::new(MPI_ERR_REQUEST, "the request is not one of a partitioned operation")),
-    };
-    outcome.map_err(|error| error.on(state.on))
-}
-
-/// As [`with_channel_or_inactive`], for a request that must be active.
-///
-/// # Safety
-/// As [`with_channel_or_inactive`].
-pub unsafe fn with_channel<R>(handle: MPI_Request, call: impl FnOnce(&Channel) -> Result<R>) -> Result<R> {
-    // SAFETY: the program keeps the conditions that the standard has for this call.
-    if let Some(found) = unsafe { with_channel_or_inactive(handle, call)? } {
-        return Ok(found);
-    }
-    // SAFETY: as above; the state is only read.
-    let on = unsafe { state(handle)? }.on;
-    Err(Error::new(MPI_ERR_REQUEST, "the request is inactive. Start it first").on(on))
+/// The channel of a partitioned request.
+pub fn channel(handle: MPI_Request) -> Result<Arc<Channel>> {
+    let channel = request_of(handle)?.channel.clone();
+    channel.ok_or_else(|| Error::new(MPI_ERR_REQUEST, "the request is not one of a partitioned operation"))
 }
