@@ -33,7 +33,7 @@ pub struct Here {
     /// Operations, with commas, such as broadcast,all_reduce; default: all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = operation)]
     operations: Vec<Operation>,
-    /// Block sizes, with commas, multiples of 8 bytes: the contribution of a PE, or the data for each PE (64K)
+    /// Block sizes, with commas, multiples of 8: the contribution of a PE, or the data for each PE
     #[arg(long, value_delimiter = ',', value_parser = block_bytes, default_value = DEFAULT_BYTES)]
     bytes: Vec<usize>,
     /// Path of the file to write
