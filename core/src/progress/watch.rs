@@ -92,7 +92,7 @@ impl Watch {
     }
 }
 
-/// The PE to check in a turn: that which the wait is for, if it is on another node, and in every other turn a
+/// The PE to check in a turn: the one that the wait is for, if it is on another node, and every other turn a
 /// partner on another node.
 fn whom_to_ask(job: &Job, awaited: Awaited, turn: usize) -> Option<Pe> {
     let is_far = |pe: &Pe| job.memory.block(*pe).is_none() && job.routes.to(*pe) == Route::Net;
@@ -104,9 +104,9 @@ fn whom_to_ask(job: &Job, awaited: Awaited, turn: usize) -> Option<Pe> {
     }
 }
 
-/// The partners of a PE are those of a dissemination, with which it is in contact anyway: the PEs behind it at
-/// distances of powers of two. Each PE so has log2 n others that check it, and a wait begins no connections to
-/// all PEs. If they all are on this node, it is the next PE of another one.
+/// The partners of a PE are those of a dissemination, with which it is in contact anyway: the PEs behind it
+/// at distances of powers of two. So log2 n others check each PE, and a wait does not connect to all. If all
+/// partners are on this node, it is the next PE of another one.
 fn partner(me: Pe, n_pes: usize, is_far: impl Fn(&Pe) -> bool, turn: usize) -> Option<Pe> {
     let distances = (0..usize::BITS).map(|power| 1_usize << power).take_while(|&distance| distance < n_pes);
     let partners = distances.map(|distance| (me + distance) % n_pes).filter(&is_far);
