@@ -34,10 +34,15 @@ pub(super) const BATCH_BYTES: usize = 32 << 10;
 pub(super) const GATHERED_BYTES: usize = 4 << 10;
 /// The longest data of a frame that waits for others: a copy costs less than another call of the system.
 pub(super) const WAITING_BYTES: usize = 16 << 10;
-/// Limits of a full queue: bytes and pieces to be sent, and operations that are not complete.
+/// Limits of a full queue: bytes and pieces to be sent, and the bytes that operations take until they are
+/// complete, here or at the peer: [`OPERATION_BYTES`] each, and the data of replies that the peer copies.
 const UNSENT_BYTES_MAX: usize = 4 << 20;
 const UNSENT_PIECES_MAX: usize = 1 << 10;
-const OUTSTANDING_MAX: usize = 1 << 16;
+pub(super) const OUTSTANDING_BYTES_MAX: usize = 4 << 20;
+const OPERATION_BYTES: usize = 64;
+/// The most memory that a part of the queue keeps when nothing is in it. A batch of frames that wait for
+/// others takes less, also if a growing vector doubles, so it is not allocated anew each time.
+pub(super) const KEPT_BYTES: usize = 2 * (BATCH_BYTES + WAITING_BYTES + (1 << 10));
 
 /// A part of the bytes to be sent.
 enum Piece {
@@ -65,6 +70,14 @@ pub(super) struct PendingReply {
     pub(super) bytes: usize,
     /// The kind of the word, for an atomic.
     pub(super) atomic: Option<AtomicKind>,
+}
+
+impl PendingReply {
+    /// Bytes that it takes until it is complete. The peer copies short data into its batch. A long reply
+    /// takes pieces there, which have a limit as well.
+    fn outstanding_bytes(&self) -> usize {
+        OPERATION_BYTES + self.bytes.min(GATHERED_BYTES)
+    }
 }
 
 /// The data of a frame.
@@ -98,7 +111,7 @@ pub(super) struct SendQueue {
     copied_bytes: usize,
     /// Gathered frames, which follow all pieces.
     batch: Vec<u8>,
-    /// Bytes of the batch that are sent.
+    /// Bytes of the batch that are sent: after a flush no more than those that are not, or [`BATCH_BYTES`].
     sent: usize,
     /// All bytes that the system has taken, over all connections to the peer.
     pub(super) sent_bytes: u64,
@@ -109,6 +122,8 @@ pub(super) struct SendQueue {
     /// The last run. It may have no put that is not acknowledged.
     newest: Option<Run>,
     replies: VecDeque<PendingReply>,
+    /// Bytes that the operations in `replies` take.
+    reply_bytes: usize,
     /// Whether the peer is in the domain's list of those with unsent bytes.
     pub(super) is_listed: bool,
     /// Whether the peer is in the list of those for which messages are gathered.
@@ -143,7 +158,7 @@ impl SendQueue {
     /// Whether the queue takes no more frames now.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.runs.len() + self.replies.len() >= OUTSTANDING_MAX
+        self.runs.len() * OPERATION_BYTES + self.reply_bytes >= OUTSTANDING_BYTES_MAX
             || self.copied_bytes + self.batch.len() >= UNSENT_BYTES_MAX
             || self.pieces.len() >= UNSENT_PIECES_MAX
     }
@@ -152,6 +167,16 @@ impl SendQueue {
     #[inline]
     pub(super) fn takes_word(&self) -> bool {
         self.pieces.is_empty() && self.batch.len() < UNSENT_BYTES_MAX
+    }
+
+    /// Memory of the batch and of the lists, in bytes.
+    #[cfg(test)]
+    pub(super) fn allocated_bytes(&self) -> usize {
+        let lists = self.pieces.capacity() * size_of::<Piece>() + self.runs.capacity() * size_of::<Run>();
+        self.batch.capacity()
+            + self.copied_bytes
+            + lists
+            + self.replies.capacity() * size_of::<PendingReply>()
     }
 
     /// Whether there are bytes to be sent.
@@ -186,17 +211,22 @@ impl SendQueue {
     #[inline(never)]
     fn begin_run(&mut self, completions: Option<&Arc<CompletionQueue>>, token: Option<Token>) {
         let run = Run { count: 1, completions: completions.cloned(), token };
+        give_back(&mut self.runs);
         self.runs.extend(self.newest.replace(run).filter(|before| before.count > 0));
     }
 
     /// Adds an operation that expects a reply.
     pub(super) fn expect_reply(&mut self, reply: PendingReply) {
+        self.reply_bytes += reply.outstanding_bytes();
         self.replies.push_back(reply);
     }
 
     /// Removes the oldest operation that expects a reply.
     pub(super) fn pop_reply(&mut self) -> Option<PendingReply> {
-        self.replies.pop_front()
+        let reply = self.replies.pop_front()?;
+        self.reply_bytes -= reply.outstanding_bytes();
+        give_back(&mut self.replies);
+        Some(reply)
     }
 
     /// The oldest operation that expects a reply.
@@ -389,9 +419,27 @@ impl SendQueue {
         }
     }
 
+    #[inline]
     fn clear_batch(&mut self) {
         self.batch.clear();
         self.sent = 0;
+        if self.batch.capacity() > KEPT_BYTES {
+            self.give_batch_back();
+        }
+    }
+
+    #[cold]
+    fn give_batch_back(&mut self) {
+        self.batch = Vec::new();
+    }
+
+    /// Removes the sent bytes of a batch that the connection has no room for, unless more bytes would be
+    /// moved than that.
+    #[cold]
+    fn drop_sent(&mut self) {
+        if self.sent >= BATCH_BYTES.max(self.batch.len() / 2) {
+            self.batch.drain(..std::mem::take(&mut self.sent));
+        }
     }
 
     /// Makes a piece of the batch.
@@ -420,7 +468,10 @@ impl SendQueue {
                     self.sent += bytes;
                     self.sent_bytes += bytes as u64;
                 }
-                Moved::Nothing | Moved::End => return Ok(false),
+                Moved::Nothing | Moved::End => {
+                    self.drop_sent();
+                    return Ok(false);
+                }
             }
         }
         self.clear_batch();
@@ -456,7 +507,15 @@ impl SendQueue {
                 completions.push(Entry::Sent(token));
             }
         }
+        give_back(&mut self.pieces);
         Ok(true)
+    }
+}
+
+/// Gives the memory of an empty list back, if it is much.
+fn give_back<T>(list: &mut VecDeque<T>) {
+    if list.is_empty() && list.capacity() * size_of::<T>() > KEPT_BYTES {
+        *list = VecDeque::new();
     }
 }
 
@@ -464,6 +523,9 @@ impl SendQueue {
 mod tests {
     use super::*;
     use crate::types::Event;
+    use std::io::Read;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
 
     #[test]
     fn padding_avoids_places_between_which_copies_are_slow() {
@@ -542,6 +604,53 @@ mod tests {
         assert_eq!(sent(), [true], "its source may change");
         assert_eq!(push(&mut queue, WAITING_BYTES + 1, 9), (0, 2));
         assert!(sent().is_empty());
+    }
+
+    #[test]
+    fn sent_bytes_of_a_connection_that_is_never_idle_take_no_memory() {
+        const FRAME_BYTES: usize = HEADER_BYTES + GATHERED_BYTES;
+        let (mut theirs, ours) = UnixStream::pair().unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let mut queue = SendQueue { socket: Some(ours.as_raw_fd()), ..SendQueue::default() };
+        let memory = [7_u8; GATHERED_BYTES];
+        let data = Data { start: memory.as_ptr(), bytes: GATHERED_BYTES };
+        let header = Header { bytes: GATHERED_BYTES as u32, ..Header::control(Kind::Reply, 0) };
+        let (mut pushed, mut received, mut most) = (0, 0, 0);
+        let mut into = vec![0; 64 * FRAME_BYTES];
+        for round in 0..300 {
+            // About 1 MiB is unsent, or nothing in the end.
+            while round < 299 && queue.batch.len() - queue.sent < 1 << 20 {
+                // SAFETY: the data outlive the queue, and are copied.
+                unsafe { queue.push(header, &[], data, Source::Copied) }.unwrap();
+                pushed += FRAME_BYTES;
+            }
+            received += theirs.read(&mut into).unwrap_or(0);
+            queue.flush().unwrap();
+            most = queue.batch.capacity().max(most);
+        }
+        assert!(pushed > 16 << 20 && most <= 4 << 20, "{pushed} bytes take {most}");
+        while received < pushed {
+            received += theirs.read(&mut into).unwrap();
+            queue.flush().unwrap();
+        }
+        assert!(queue.batch.capacity() <= KEPT_BYTES && queue.sent_bytes as usize == pushed);
+    }
+
+    #[test]
+    fn memory_of_an_empty_list_is_given_back_if_it_is_much() {
+        let mut queue = SendQueue::default();
+        let expect = |queue: &mut SendQueue, count| {
+            for _ in 0..count {
+                let (completions, target) = (Arc::default(), std::ptr::null_mut());
+                queue.expect_reply(PendingReply { completions, token: None, target, bytes: 8, atomic: None });
+            }
+            (0..count).for_each(|_| assert!(queue.pop_reply().is_some()));
+            (queue.reply_bytes, queue.replies.capacity() * size_of::<PendingReply>())
+        };
+        let few = expect(&mut queue, 16);
+        assert!(few.0 == 0 && few.1 > 0, "{few:?}");
+        let many = expect(&mut queue, 10_000);
+        assert!(many.0 == 0 && many.1 <= KEPT_BYTES, "{many:?}");
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod contacts;
 #[cfg(feature = "encrypt")]
 mod encrypted;
 mod gathering;
+mod memory;
 #[cfg(feature = "encrypt")]
 mod relay;
 mod resume;
