@@ -6,10 +6,10 @@ use super::connect::{receive_exactly, send_whole};
 use super::domain::{Domain, Fault, Tag};
 use super::handshake::{self, HELLO_BYTES, PROOF_BYTES, Side, Terms};
 use super::peer::{Attempt, Link};
-use super::socket::{self, Interest};
+use super::socket::{self, Interest, Watched};
 use crate::sync::Ordering;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 /// The time limit for a hello.
@@ -25,7 +25,7 @@ const KEPT: Duration = Duration::from_millis(if cfg!(test) { 3000 } else { 100 }
 
 /// A connection that was accepted and is not proved.
 pub(super) struct Incoming {
-    pub(super) socket: OwnedFd,
+    pub(super) socket: Watched,
     /// The received part of the message that is expected.
     received: Vec<u8>,
     /// The terms of the connection. `None` before the challenge is sent.
@@ -54,13 +54,10 @@ impl Domain {
                 }
                 _ => return,
             };
-            let raw = socket.as_raw_fd();
-            let tag = Tag::Incoming(raw.unsigned_abs()).code();
-            let watched =
-                socket::set_nodelay(&socket).and_then(|()| self.poller.add(raw, tag, Interest::Input));
-            if watched.is_err() {
-                continue;
-            }
+            let tag = Tag::Incoming(socket.as_raw_fd().unsigned_abs()).code();
+            let watched = socket::set_nodelay(&socket)
+                .and_then(|()| Watched::new(socket, &self.poller, tag, Interest::Input));
+            let Ok(socket) = watched else { continue };
             let mut incoming = self.incoming.lock();
             if incoming.len() == INCOMING_MAX {
                 incoming.remove(0);

@@ -5,7 +5,7 @@ use super::cipher::{Cipher, Exchange};
 use super::domain::{Domain, Fault, Tag};
 use super::handshake::{self, Call, Side, Terms};
 use super::peer::{Attempt, History, Link, Peer, Stage};
-use super::socket::{self, Interest, Moved};
+use super::socket::{self, Interest, Moved, Watched};
 use super::stream::{Opener, Sealer};
 use crate::sync::Ordering;
 use std::io;
@@ -62,8 +62,8 @@ impl Domain {
         };
         history.count += 1;
         let begun = socket::connect(address, &self.congestion).and_then(|socket| {
-            self.poller.add(socket.as_raw_fd(), Tag::Peer(peer.process).code(), Interest::Both)?;
-            Ok((socket, handshake::nonce()?))
+            let tag = Tag::Peer(peer.process).code();
+            Ok((Watched::new(socket, &self.poller, tag, Interest::Both)?, handshake::nonce()?))
         });
         match begun {
             Ok((socket, nonce)) => Link::Connecting(Attempt {
@@ -172,7 +172,7 @@ impl Domain {
     }
 
     /// Begins to use a connection that is proved, and encrypted if it has keys.
-    pub(super) fn begin_use(&self, peer: &Peer, socket: OwnedFd, cipher: Option<Cipher>) -> Link {
+    pub(super) fn begin_use(&self, peer: &Peer, socket: Watched, cipher: Option<Cipher>) -> Link {
         let raw = socket.as_raw_fd();
         debug_assert_eq!(cipher.is_some(), self.encrypts, "the setting holds for all connections");
         let cipher = cipher.map(Arc::new);

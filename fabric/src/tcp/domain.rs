@@ -51,7 +51,7 @@ pub(super) struct Domain {
     pub(super) insists_on_goodbye: bool,
     pub(super) congestion: Congestion,
     pub(super) listeners: Vec<OwnedFd>,
-    pub(super) poller: Poller,
+    pub(super) poller: Arc<Poller>,
     pub(super) watch: Watch,
     card: BusinessCard,
     /// The addresses of this machine and their networks.
@@ -261,6 +261,7 @@ impl Domain {
         let local_pes: io::Result<Box<[LocalPe]>> = (0..each).map(|_| LocalPe::open()).collect();
         let local_pes = local_pes.map_err(failed("opening a doorbell", DESCRIPTORS))?;
         let poller = open_poller(&listeners, &local_pes).map_err(failed("opening a poller", DESCRIPTORS))?;
+        let poller = Arc::new(poller);
         let watch = Watch::new().map_err(failed("opening an event", DESCRIPTORS))?;
         Ok(Domain {
             process,

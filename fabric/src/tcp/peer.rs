@@ -17,10 +17,11 @@ use super::cipher::Exchange;
 use super::handshake::{CHALLENGE_BYTES, Call, Nonce, Terms, WELCOME_BYTES};
 use super::receiver::Receiver;
 use super::send_queue::SendQueue;
+use super::socket::Watched;
 use crate::sync::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use std::net::SocketAddr;
-use std::os::fd::{OwnedFd, RawFd};
+use std::os::fd::RawFd;
 use std::time::Instant;
 
 /// The value of `socket` while there is no connection.
@@ -49,7 +50,7 @@ impl Stage {
 
 /// An attempt to connect.
 pub(super) struct Attempt {
-    pub(super) socket: OwnedFd,
+    pub(super) socket: Watched,
     pub(super) stage: Stage,
     pub(super) call: Call,
     pub(super) nonce: Nonce,
@@ -97,10 +98,10 @@ pub(super) enum Link {
     Connecting(Attempt),
     /// The next attempt follows at this time.
     Waiting(Instant, History),
-    Up(OwnedFd),
+    Up(Watched),
     /// Nothing more is sent. The descriptor stays open, as another thread may be about to use it.
     Closed {
-        _socket: Option<OwnedFd>,
+        _socket: Option<Watched>,
     },
 }
 
@@ -114,7 +115,7 @@ pub(super) struct Peer {
     /// Connections so far.
     pub(super) connections: AtomicU32,
     /// The last socket that was reset. It stays open, as another thread may be about to use it.
-    pub(super) retired: Mutex<Option<OwnedFd>>,
+    pub(super) retired: Mutex<Option<Watched>>,
     /// Puts and messages of the peer that were executed here.
     executed: AtomicU32,
     /// The last count that was sent to the peer.

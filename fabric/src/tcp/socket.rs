@@ -10,8 +10,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr::{null, null_mut};
+use std::sync::Arc;
 
 /// Connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -208,6 +210,40 @@ impl Poller {
             *tag = event.data.u64();
         }
         &room[..found.len()]
+    }
+}
+
+/// A socket that a poller watches, until it is dropped. To close it is not enough: a child that the program
+/// has forked may hold a copy, and the poller would report the connection for ever.
+pub(super) struct Watched {
+    socket: OwnedFd,
+    poller: Arc<Poller>,
+}
+
+impl Watched {
+    pub(super) fn new(
+        socket: OwnedFd,
+        poller: &Arc<Poller>,
+        tag: u64,
+        interest: Interest,
+    ) -> io::Result<Watched> {
+        poller.add(socket.as_raw_fd(), tag, interest)?;
+        Ok(Watched { socket, poller: Arc::clone(poller) })
+    }
+}
+
+impl Deref for Watched {
+    type Target = OwnedFd;
+
+    fn deref(&self) -> &OwnedFd {
+        &self.socket
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        // A connection that was up has been removed before.
+        let _ = self.poller.remove(self.socket.as_raw_fd());
     }
 }
 

@@ -1,7 +1,11 @@
 //! Incoming connections that fail at the end of their handshake.
 
+use super::super::domain::{Domain, Tag};
 use super::*;
 use crate::sync::Ordering;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 
 /// A connection to a process that has come as far as the challenge, and the proof that is due. The process
 /// alone makes progress.
@@ -85,4 +89,68 @@ fn the_only_way_is_taken_by_the_lower_process_as_well() {
     job.start_put(0, 1, 7);
     job.start_put(1, 0, 8);
     job.until("both puts", || job.endpoints.iter().all(|endpoint| endpoint.completions().puts == 1));
+}
+
+/// Whether the poller of a domain reports this tag.
+fn is_reported(domain: &Domain, tag: Tag) -> bool {
+    domain.poller.ready(&mut [0; 32]).contains(&tag.code())
+}
+
+/// A child that the program has forked holds copies of the descriptors.
+#[test]
+fn the_poller_forgets_an_incoming_connection_of_which_a_child_has_a_copy() {
+    let job = Job::open(2);
+    let domain = &job.endpoints[0].domain;
+    for is_late in [false, true] {
+        let mut stream = TcpStream::connect(job.address(0)).unwrap();
+        job.until("the connection", || domain.n_incoming.load(Ordering::Relaxed) == 1);
+        let copy = {
+            let mut incoming = domain.incoming.lock();
+            incoming[0].deadline -= if is_late { Duration::from_secs(60) } else { Duration::ZERO };
+            incoming[0].socket.try_clone().unwrap()
+        };
+        let tag = Tag::Incoming(domain.incoming.lock()[0].socket.as_raw_fd().unsigned_abs());
+        if !is_late {
+            stream.write_all(&[7; 100]).unwrap();
+        }
+        job.until("the end of the connection", || domain.n_incoming.load(Ordering::Relaxed) == 0);
+        drop(stream);
+        until_readable(&copy);
+        assert!(!is_reported(domain, tag), "is it late: {is_late}");
+    }
+}
+
+#[test]
+fn the_poller_forgets_an_attempt_of_which_a_child_has_a_copy() {
+    let secret = Secret::draw().unwrap();
+    let choice = TcpChoice { is_local: true, insists_on_goodbye: true, ..TcpChoice::default() };
+    let endpoints = Tcp::open(0, 1, 2, &choice, secret).unwrap();
+    let stranger = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let card = stranger.local_addr().unwrap().to_string().into_bytes();
+    let job = Job::with_cards(endpoints, secret, |_, _| card.clone());
+    let (domain, value) = (&job.endpoints[0].domain, 7_u64);
+    let put = Put {
+        pe: 1,
+        target: Remote { key: KEY, offset_bytes: 8 },
+        source: (&raw const value).cast(),
+        bytes: 8,
+        completion: Completion::Counted,
+    };
+    // SAFETY: the value is copied, and nothing comes to the target.
+    assert_eq!(unsafe { job.endpoints[0].put(put) }, Status::Pending);
+    let copy = match &*domain.peer(1).link() {
+        Link::Connecting(attempt) => attempt.socket.try_clone().unwrap(),
+        _ => panic!("it connects at once"),
+    };
+    drop(stranger.accept().unwrap());
+    drop(stranger);
+    job.until("a pause", || matches!(&*domain.peer(1).link(), Link::Waiting(..)));
+    until_readable(&copy);
+    assert!(!is_reported(domain, Tag::Peer(1)));
+}
+
+/// Waits until a descriptor is readable, within a bound.
+fn until_readable(descriptor: &OwnedFd) {
+    let bound = Timespec { tv_sec: 20, tv_nsec: 0 };
+    assert_eq!(poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&bound)).unwrap(), 1);
 }
