@@ -2,7 +2,7 @@
 //! not the connection to a peer.
 
 use super::cipher::Exchange;
-use super::connect::{receive_exactly, send_whole};
+use super::connect::{ALL_ATTEMPTS, receive_exactly, send_whole};
 use super::domain::{Domain, Fault, Tag};
 use super::handshake::{self, HELLO_BYTES, PROOF_BYTES, Side, Terms};
 use super::peer::{Attempt, Link};
@@ -22,6 +22,8 @@ pub(super) const PROOF_TIME_MAX: Duration = Duration::from_secs(30);
 const INCOMING_MAX: usize = 256;
 /// The time that each of them has in any case, as members may come in crowds. The rest wait at the listener.
 const KEPT: Duration = Duration::from_millis(if cfg!(test) { 3000 } else { 100 });
+/// The pause before the process tries to accept a connection again for which it had no descriptor.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(20);
 
 /// A connection that was accepted and is not proved.
 pub(super) struct Incoming {
@@ -36,21 +38,25 @@ pub(super) struct Incoming {
     pub(super) deadline: Instant,
 }
 
+/// A time in which connections wait at a listener and the process, or the system, has no descriptor free.
+/// The poller does not watch the listeners meanwhile, as it would report them all the time.
+pub(super) struct Shortage {
+    /// When it began, or when a connection was accepted last.
+    pub(super) since: Instant,
+    /// When the process tries again.
+    until: Instant,
+}
+
 impl Domain {
-    /// Accepts the connections that wait at a listener. If the process has no free descriptor, they wait
-    /// until incoming connections that are not proved yet are proved or closed. If there is no such
-    /// connection either, the job cannot go on.
+    /// Accepts the connections that wait at a listener. If the process has no free descriptor, they wait for
+    /// one.
     pub(super) fn accept(&self, listener: usize) {
         let is_full = |all: &[Incoming]| all.len() == INCOMING_MAX && all[0].since.elapsed() < KEPT;
         while !is_full(&self.incoming.lock()) {
             let socket = match socket::accept(&self.listeners[listener]) {
                 Ok(Some(socket)) => socket,
                 Err(error) if socket::lacks_descriptors(&error) => {
-                    if self.incoming.lock().is_empty() {
-                        let fault = Fault::Descriptors("accepting a connection", error.to_string());
-                        let _ = self.fault.set(fault);
-                    }
-                    return;
+                    return self.pause_accepting(listener, &error);
                 }
                 _ => return,
             };
@@ -64,9 +70,55 @@ impl Domain {
             }
             let since = Instant::now();
             let deadline = since + HELLO_TIME;
+            if let Some(shortage) = self.shortage.lock().as_mut() {
+                shortage.since = since;
+            }
             let (received, challenged, exchange) = (Vec::new(), None, None);
             incoming.push(Incoming { socket, received, challenged, exchange, since, deadline });
             self.n_incoming.store(incoming.len(), Ordering::Relaxed);
+        }
+    }
+
+    /// Lets the connections at a listener wait for a descriptor. If none is free for a long time, the job
+    /// cannot go on.
+    #[cold]
+    fn pause_accepting(&self, listener: usize, error: &io::Error) {
+        // The system looks for a descriptor before it looks for a connection.
+        if !socket::has_input(&self.listeners[listener]) {
+            return;
+        }
+        let (now, mut shortage) = (Instant::now(), self.shortage.lock());
+        let since = shortage.as_ref().map_or(now, |shortage| shortage.since);
+        if now - since > ALL_ATTEMPTS {
+            let _ = self.fault.set(Fault::Descriptors("accepting a connection", error.to_string()));
+        }
+        self.watch_listeners(Interest::Nothing);
+        *shortage = Some(Shortage { since, until: now + SHORTAGE_PAUSE });
+        self.is_short.store(true, Ordering::Relaxed);
+    }
+
+    /// Tries to accept the connections that wait for a descriptor, after a pause.
+    pub(super) fn resume_accepting(&self, now: Instant) {
+        let is_due = || self.shortage.lock().as_ref().is_some_and(|shortage| shortage.until <= now);
+        if !self.is_short.load(Ordering::Relaxed) || !is_due() {
+            return;
+        }
+        for listener in 0..self.listeners.len() {
+            if socket::has_input(&self.listeners[listener]) {
+                self.accept(listener);
+            }
+        }
+        let mut shortage = self.shortage.lock();
+        if shortage.take_if(|shortage| shortage.until <= now).is_some() {
+            self.watch_listeners(Interest::Input);
+            self.is_short.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn watch_listeners(&self, interest: Interest) {
+        for (listener, i) in self.listeners.iter().zip(0..) {
+            // The poller has the listener and needs no memory for the change.
+            let _ = self.poller.change(listener.as_raw_fd(), Tag::Listener(i).code(), interest);
         }
     }
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// one, because the peer may be a process that the system rarely runs.
 const ATTEMPT: Duration = Duration::from_secs(5);
 /// The time limit of all attempts together.
-const ALL_ATTEMPTS: Duration = Duration::from_secs(60);
+pub(super) const ALL_ATTEMPTS: Duration = Duration::from_secs(60);
 /// The same after a connection was reset.
 const ATTEMPTS_AFTER_RESET: Duration = Duration::from_secs(5);
 /// The shortest and the longest pause between two attempts.
@@ -52,7 +52,8 @@ impl Domain {
             Ok(addresses) => (addresses, String::new()),
             Err(reason) => (Vec::new(), reason),
         };
-        History { since: Instant::now(), count: 0, addresses, reason, reset, refusals: 0, has_proved: false }
+        let (since, has_proved, lacks_descriptors) = (Instant::now(), false, false);
+        History { since, count: 0, addresses, reason, reset, refusals: 0, has_proved, lacks_descriptors }
     }
 
     fn next_attempt(&self, peer: &Peer, mut history: History) -> Link {
@@ -61,6 +62,7 @@ impl Domain {
             return Link::Waiting(Instant::now(), history);
         };
         history.count += 1;
+        history.lacks_descriptors = false;
         let begun = socket::connect(address, &self.congestion).and_then(|socket| {
             let tag = Tag::Peer(peer.process).code();
             Ok((Watched::new(socket, &self.poller, tag, Interest::Both)?, handshake::nonce()?))
@@ -76,11 +78,9 @@ impl Domain {
                 history,
             }),
             Err(error) => {
-                if socket::lacks_descriptors(&error) {
-                    let _ = self.fault.set(Fault::Descriptors("opening a connection", error.to_string()));
-                }
-                // Nobody is reached at this address either.
-                history.refusals += 1;
+                history.lacks_descriptors = socket::lacks_descriptors(&error);
+                // Nobody is reached at this address either, unless a descriptor was missing.
+                history.refusals += usize::from(!history.lacks_descriptors);
                 wait_after(history, format!("{address}: {error}"))
             }
         }
@@ -201,6 +201,7 @@ impl Domain {
     pub(super) fn check_deadlines(&self) {
         let now = Instant::now();
         self.drop_late_incoming(now);
+        self.resume_accepting(now);
         if self.n_connecting.load(Ordering::Relaxed) == 0 {
             return;
         }
@@ -226,6 +227,10 @@ impl Domain {
                     }
                     self.n_connecting.fetch_sub(1, Ordering::Relaxed);
                     drop(link);
+                    if history.lacks_descriptors {
+                        let reason = history.reason.clone();
+                        let _ = self.fault.set(Fault::Descriptors("opening a connection", reason));
+                    }
                     self.lost(peer, "connecting", Some(history.explain()));
                 }
                 _ => {}

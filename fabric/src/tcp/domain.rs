@@ -1,7 +1,7 @@
 //! The domain: the state that all endpoints of a process share, as in libfabric. It has the listeners, the
 //! peers, and the PEs of the process.
 
-use super::accept::Incoming;
+use super::accept::{Incoming, Shortage};
 use super::business_card::{self, BusinessCard, Interface};
 use super::cipher::CAN_ENCRYPT;
 use super::completion_queue::CompletionQueue;
@@ -62,6 +62,9 @@ pub(super) struct Domain {
     /// The business card of a process, which is looked up when this process connects to it.
     lookup: OnceLock<Lookup>,
     pub(super) incoming: Mutex<Vec<Incoming>>,
+    /// Why connections wait at the listeners, if they do, and whether they do.
+    pub(super) shortage: Mutex<Option<Shortage>>,
+    pub(super) is_short: AtomicBool,
     /// Peers with unsent bytes.
     pub(super) unsent: PeerList,
     /// Peers for which messages are gathered, and the rounds for which that may go on.
@@ -279,6 +282,8 @@ impl Domain {
             peers: LazyTable::new(processes),
             lookup: OnceLock::new(),
             incoming: Mutex::default(),
+            shortage: Mutex::default(),
+            is_short: AtomicBool::new(false),
             unsent: PeerList::default(),
             gathering: PeerList::default(),
             rounds_to_gather: RoundsToGather::default(),

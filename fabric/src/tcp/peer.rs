@@ -76,6 +76,8 @@ pub(super) struct History {
     pub(super) refusals: usize,
     /// Whether the proof was sent in an attempt: the peer may use that connection.
     pub(super) has_proved: bool,
+    /// Whether the last attempt has failed because no descriptor was free.
+    pub(super) lacks_descriptors: bool,
 }
 
 impl History {

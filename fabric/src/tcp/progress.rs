@@ -115,7 +115,8 @@ impl Domain {
                 Tag::Doorbell | Tag::Unwatched => {}
             }
         }
-        if self.n_connecting.load(Ordering::Relaxed) + self.n_incoming.load(Ordering::Relaxed) > 0 {
+        let n_opening = self.n_connecting.load(Ordering::Relaxed) + self.n_incoming.load(Ordering::Relaxed);
+        if n_opening > 0 || self.is_short.load(Ordering::Relaxed) {
             let now = self.opened.elapsed().as_millis() as u64;
             if self.checked.swap(now, Ordering::Relaxed) != now {
                 self.check_deadlines();
@@ -315,6 +316,7 @@ impl Domain {
     pub(super) fn needs_progress(&self) -> bool {
         let is_watched = |process: usize| self.peer(process).send_queue().watches_room;
         self.n_connecting.load(Ordering::Relaxed) + self.n_hidden.load(Ordering::Relaxed) > 0
+            || self.is_short.load(Ordering::Relaxed)
             || !self.unsent.all(is_watched)
     }
 

@@ -4,7 +4,7 @@
 
 use super::congestion::Congestion;
 use libc::{c_int, c_long, c_void};
-use rustix::event::{Timespec, epoll};
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, sockopt};
 use std::io;
@@ -132,6 +132,12 @@ pub(super) fn lacks_descriptors(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
+/// Whether a connection waits at a listener.
+pub(super) fn has_input(listener: &OwnedFd) -> bool {
+    let mut descriptors = [PollFd::new(listener, PollFlags::IN)];
+    poll(&mut descriptors, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
 /// Begins to connect.
 pub(super) fn connect(address: SocketAddr, congestion: &Congestion) -> io::Result<OwnedFd> {
     let socket = open(family(&address))?;
@@ -155,6 +161,7 @@ pub(super) fn set_nodelay(socket: &OwnedFd) -> io::Result<()> {
 /// The events of a descriptor that a poller reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interest {
+    Nothing,
     Input,
     /// Room to send as well.
     Both,
@@ -191,6 +198,7 @@ impl Poller {
 
     fn control(&self, operation: c_int, socket: RawFd, tag: u64, interest: Interest) -> io::Result<()> {
         let events = match interest {
+            Interest::Nothing => 0,
             Interest::Input => libc::EPOLLIN,
             Interest::Both => libc::EPOLLIN | libc::EPOLLOUT,
         };

@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 
 mod accept;
 mod contacts;
+mod descriptors;
 #[cfg(feature = "encrypt")]
 mod encrypted;
 mod gathering;
@@ -607,37 +608,6 @@ fn a_process_that_has_proved_itself_waits_for_a_slow_peer() {
         time_left.is_some()
     });
     assert!(time_left > Some(Duration::from_secs(20)), "{time_left:?}");
-}
-
-/// The limit of descriptors holds for a whole process: a copy of this program has it for itself.
-#[test]
-fn a_connection_without_a_descriptor_ends_the_job() {
-    const COPY: &str = "PELAGO_TEST_WITHOUT_DESCRIPTORS";
-    if std::env::var_os(COPY).is_none() {
-        let name = "tcp::tests::a_connection_without_a_descriptor_ends_the_job";
-        let mut copy = std::process::Command::new(std::env::current_exe().unwrap());
-        let output = copy.args(["--exact", name, "--nocapture"]).env(COPY, "yes").output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success() && text.contains("1 passed"), "{text}");
-        return;
-    }
-    let job = Job::open(2);
-    let n_incoming = || job.endpoints[0].domain.n_incoming.load(crate::sync::Ordering::Relaxed);
-    let first = TcpStream::connect(job.address(0)).unwrap();
-    job.until("the first connection", || n_incoming() == 1);
-    let _second = TcpStream::connect(job.address(0)).unwrap();
-    let mut limits = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    // The standard streams are open, so no descriptor below this is free.
-    limits.current = Some(3);
-    rustix::process::setrlimit(rustix::process::Resource::Nofile, limits).unwrap();
-    for _ in 0..100 {
-        job.endpoints.iter().for_each(|endpoint| assert!(endpoint.progress(&mut |_| ()).is_ok()));
-    }
-    assert_eq!(n_incoming(), 1, "the first one is not given up for the second one");
-    drop(first);
-    let text = job.fault();
-    assert!(text.contains("accepting a connection failed: Too many open files"), "{text}");
-    assert!(text.contains("`ulimit -n`"), "{text}");
 }
 
 #[cfg(not(feature = "encrypt"))]

@@ -256,8 +256,9 @@ fn a_process_that_is_gone_after_a_reset_is_lost() {
 fn a_peer_is_refused_everywhere_if_each_address_refuses_in_turn() {
     let address = SocketAddr::from(([127, 0, 0, 1], 1));
     let (addresses, reason, reset) = (vec![address; 2], String::new(), Some("reset".to_owned()));
-    let (since, has_proved) = (Instant::now(), false);
-    let history = History { since, count: 7, addresses, reason, reset, refusals: 0, has_proved };
+    let (since, has_proved, lacks_descriptors) = (Instant::now(), false, false);
+    let history =
+        History { since, count: 7, addresses, reason, reset, refusals: 0, has_proved, lacks_descriptors };
     let is_hopeless = |refusals| History { refusals, ..history.clone() }.is_hopeless();
     assert_eq!([0, 1, 2, 3].map(is_hopeless), [false, false, true, true]);
 }
