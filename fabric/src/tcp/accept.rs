@@ -61,7 +61,7 @@ impl Domain {
                 _ => return,
             };
             let tag = Tag::Incoming(socket.as_raw_fd().unsigned_abs()).code();
-            let watched = socket::set_nodelay(&socket)
+            let watched = socket::set_options(&socket)
                 .and_then(|()| Watched::new(socket, &self.poller, tag, Interest::Input));
             let Ok(socket) = watched else { continue };
             let mut incoming = self.incoming.lock();

@@ -124,7 +124,7 @@ impl Domain {
         let earlier = peer.earlier();
         if matches!(attempt.stage, Stage::Connecting) {
             socket::error_of(&attempt.socket)?;
-            socket::set_nodelay(&attempt.socket)?;
+            socket::set_options(&attempt.socket)?;
             let hello = handshake::hello((attempt.call, self.encrypts, earlier, attempt.nonce));
             if !send_whole(&attempt.socket, &hello)? {
                 // The connection is not open yet.

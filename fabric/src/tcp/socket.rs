@@ -14,9 +14,14 @@ use std::ops::Deref;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 1024;
+
+/// The time without a byte after which the system asks whether the other side is there. It asks again as
+/// often as the system's settings say: by default for 11 minutes, before it gives the connection up.
+pub(super) const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// The state of a connection that was reset. A connection that the other side has closed is in
 /// `TCP_CLOSE_WAIT`.
@@ -153,8 +158,13 @@ pub(super) fn error_of(socket: &OwnedFd) -> io::Result<()> {
     Ok(sockopt::socket_error(socket)??)
 }
 
-/// Switches Nagle's rule of the system off: the send queue gathers frames itself.
-pub(super) fn set_nodelay(socket: &OwnedFd) -> io::Result<()> {
+/// Sets the options of a new connection. Nagle's rule of the system is off: the send queue gathers frames
+/// itself. An idle connection is kept alive, as a firewall may forget one in minutes and drop what comes
+/// later.
+pub(super) fn set_options(socket: &OwnedFd) -> io::Result<()> {
+    // Without these options, connections work all the same.
+    let _ = sockopt::set_tcp_keepidle(socket, KEEPALIVE)
+        .and_then(|()| sockopt::set_socket_keepalive(socket, true));
     Ok(sockopt::set_tcp_nodelay(socket, true)?)
 }
 

@@ -1,9 +1,11 @@
 //! Incoming connections that fail at the end of their handshake.
 
 use super::super::domain::{Domain, Tag};
+use super::super::socket::KEEPALIVE;
 use super::*;
 use crate::sync::Ordering;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::sockopt;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 
@@ -153,4 +155,16 @@ fn the_poller_forgets_an_attempt_of_which_a_child_has_a_copy() {
 fn until_readable(descriptor: &OwnedFd) {
     let bound = Timespec { tv_sec: 20, tv_nsec: 0 };
     assert_eq!(poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&bound)).unwrap(), 1);
+}
+
+#[test]
+fn both_ends_keep_an_idle_connection_alive() {
+    let job = Job::open(2);
+    job.put(0, 1, 7);
+    for pe in [0, 1] {
+        let link = job.endpoints[pe].domain.peer(1 - pe).link();
+        let Link::Up(socket) = &*link else { panic!("the connection is up") };
+        assert!(sockopt::socket_keepalive(&**socket).unwrap() && sockopt::tcp_nodelay(&**socket).unwrap());
+        assert_eq!(sockopt::tcp_keepidle(&**socket).unwrap(), KEEPALIVE);
+    }
 }
