@@ -48,8 +48,23 @@ static void predefined(int flavor) {
     DONE(MPI_Win_free(&win));
 }
 
+/* The attribute is an int, which a larger unit is not. */
+static void large_units(void) {
+    MPI_Aint units[3] = {2147483647, 2147483648, ((MPI_Aint)1 << 32) + 8};
+    for (int i = 0; i < 3; i++) {
+        MPI_Win win;
+        void *value;
+        int flag;
+        DONE(MPI_Win_create_c(NULL, 0, units[i], MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+        DONE(MPI_Win_get_attr(win, MPI_WIN_DISP_UNIT, &value, &flag));
+        CHECK(flag ? *(int *)value : -1, i == 0 ? 2147483647 : MPI_UNDEFINED, "the unit %ld", (long)units[i]);
+        DONE(MPI_Win_free(&win));
+    }
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
+    large_units();
     int flavors[] = {MPI_WIN_FLAVOR_CREATE, MPI_WIN_FLAVOR_ALLOCATE, MPI_WIN_FLAVOR_SHARED, MPI_WIN_FLAVOR_DYNAMIC};
     for (int i = 0; i < 4; i++) predefined(flavors[i]);
     int key, other, step = 5, flag, number = 7;

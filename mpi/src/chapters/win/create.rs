@@ -264,7 +264,7 @@ fn window(
         predefined: Predefined {
             base: made.base.cast(),
             size: made.bytes as MPI_Aint,
-            disp_unit: made.disp_unit as c_int,
+            disp_unit: c_int::try_from(made.disp_unit).unwrap_or(MPI_UNDEFINED),
             flavor: made.flavor,
             model: MPI_WIN_UNIFIED,
         },
