@@ -206,6 +206,63 @@ static void alignment(MPI_Comm comm) {
     }
 }
 
+/* Whether a window has a hint with a value. */
+static int has_hint(MPI_Win win, const char *key, const char *expected) {
+    char value[64] = "";
+    int length = sizeof value, flag;
+    MPI_Info used;
+    DONE(MPI_Win_get_info(win, &used));
+    MPI_Info_get_string(used, key, &length, value, &flag);
+    MPI_Info_free(&used);
+    return expected ? flag && strcmp(value, expected) == 0 : !flag;
+}
+
+/* Hints are taken if they are valid, and those of gaps say what holds. */
+static void hints(MPI_Comm comm) {
+    static const char *const taken[] = {"none", "rar", "war,waw", "waw,raw,war,rar"};
+    static const char *const ignored[] = {"", "nonsense", "rar,none", "raw,", "raw;war", "RAR"};
+    static const char gaps[] = "alloc_shared_noncontig", order[] = "accumulate_ordering";
+    int rank, size, memory;
+    char *base;
+    MPI_Info info;
+    MPI_Win win;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    MPI_Info_create(&info);
+    DONE(MPI_Win_create(&memory, sizeof memory, 4, MPI_INFO_NULL, comm, &win));
+    CHECK(has_hint(win, order, "rar,raw,war,waw"), 1, "the order at first");
+    for (int i = 0; i < 4; i++) {
+        MPI_Info_set(info, order, taken[i]);
+        DONE(MPI_Win_set_info(win, info));
+        CHECK(has_hint(win, order, taken[i]), 1, "the order '%s'", taken[i]);
+    }
+    for (int i = 0; i < 6; i++) {
+        MPI_Info_set(info, order, ignored[i]);
+        DONE(MPI_Win_set_info(win, info));
+        CHECK(has_hint(win, order, taken[3]), 1, "the order '%s' is ignored", ignored[i]);
+    }
+    MPI_Info_delete(info, order);
+    MPI_Info_set(info, gaps, "true");
+    DONE(MPI_Win_set_info(win, info));
+    CHECK(has_hint(win, gaps, NULL), 1, "the hint of gaps in a window of other memory");
+    DONE(MPI_Win_free(&win));
+    /* It cannot be changed later, and is not in use unless all processes give it. */
+    DONE(MPI_Win_allocate_shared(8, 1, rank == 0 ? info : MPI_INFO_NULL, comm, &base, &win));
+    CHECK(has_hint(win, gaps, size == 1 ? "true" : "false"), 1, "the hint of gaps that one process gives");
+    DONE(MPI_Win_free(&win));
+    DONE(MPI_Win_allocate_shared(8, 1, MPI_INFO_NULL, comm, &base, &win));
+    CHECK(has_hint(win, gaps, "false"), 1, "the hint of gaps that nobody gives");
+    DONE(MPI_Win_set_info(win, info));
+    CHECK(has_hint(win, gaps, "false"), 1, "the hint of gaps that is given later");
+    DONE(MPI_Win_free(&win));
+    DONE(MPI_Win_allocate_shared(8, 1, info, comm, &base, &win));
+    MPI_Info_set(info, gaps, "false");
+    DONE(MPI_Win_set_info(win, info));
+    CHECK(has_hint(win, gaps, "true"), 1, "the hint of gaps that all give");
+    DONE(MPI_Win_free(&win));
+    MPI_Info_free(&info);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     MPI_Comm comm;
@@ -222,6 +279,7 @@ int main(int argc, char **argv) {
     others(comm);
     apart(comm);
     alignment(comm);
+    hints(comm);
     MPI_Comm_free(&comm);
     shared(MPI_COMM_SELF);
     return finish();

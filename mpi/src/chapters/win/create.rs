@@ -6,6 +6,7 @@
 use super::control::{BLOCK_BYTES, Control, DYNAMIC_BLOCK_BYTES, Known, Peer};
 use super::epoch::{Access, Epoch};
 use super::exclude::Accumulators;
+use super::inquiry::GAPS_KEY;
 use super::part::{Home, Part};
 use super::service::Service;
 use super::transfer::Outstanding;
@@ -180,6 +181,9 @@ pub(super) fn make(mpi: &Mpi, comm: &Comm, made: Made) -> Result<MPI_Win> {
     let info = made.info;
     let window = Arc::new(window(mpi, comm, parts, (made, me), control)?);
     window.accept_hints(info)?;
+    if window.predefined.flavor == MPI_WIN_FLAVOR_SHARED {
+        window.hints.put(GAPS_KEY, if window.has_gaps { "true" } else { "false" });
+    }
     let handle = WINDOWS.insert(Arc::clone(&window)).map(MPI_Win);
     let handle = handle.ok_or_else(|| Error::new(MPI_ERR_NO_MEM, "there are too many windows. Free some"))?;
     window.handle.store(handle.0, Ordering::Relaxed);

@@ -62,6 +62,15 @@ pub fn predefined(win: MPI_Win, keyval: c_int) -> Option<*mut c_void> {
     })
 }
 
+/// The hint whether parts of shared memory need not follow each other.
+pub(super) const GAPS_KEY: &str = "alloc_shared_noncontig";
+
+/// Whether a value is `none` or a list of the orders that accumulates may keep: a read or write after a read
+/// or write.
+fn is_order(value: &str) -> bool {
+    value == "none" || value.split(',').all(|order| matches!(order, "rar" | "raw" | "war" | "waw"))
+}
+
 /// Whether memory of windows has this alignment: it begins at pages of the pool or of private memory.
 fn is_alignment(value: &str) -> bool {
     let bytes = value.parse::<usize>().ok();
@@ -79,9 +88,9 @@ impl Window {
 }
 
 /// The hints of windows. None of them changes what the library does: it keeps more than they require.
-pub(super) static HINTS: [Hint; 9] = [
+pub(super) static HINTS: [Hint; 8] = [
     Hint::truth("no_locks", "false"),
-    Hint::text("accumulate_ordering", Some("rar,raw,war,waw")),
+    Hint { key: "accumulate_ordering", default: Some("rar,raw,war,waw"), accepts: is_order },
     Hint {
         key: "accumulate_ops",
         default: Some("same_op_no_op"),
@@ -90,7 +99,6 @@ pub(super) static HINTS: [Hint; 9] = [
     Hint::text("mpi_accumulate_granularity", Some("0")),
     Hint::truth("same_size", "false"),
     Hint::truth("same_disp_unit", "false"),
-    Hint::truth("alloc_shared_noncontig", "false"),
     Hint { key: ALIGNMENT_KEY, default: None, accepts: is_alignment },
     MEMORY_KINDS,
 ];
@@ -127,4 +135,19 @@ pub unsafe fn win_call_errhandler(_mpi: &Mpi, win: MPI_Win, errorcode: c_int) ->
     let handler = find(win)?.errhandler.get();
     handler.handle(On::Win(win), errorcode, &format!("MPI_Win_call_errhandler: code {errorcode}"));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_order;
+
+    #[test]
+    fn orders_are_none_or_a_list() {
+        for value in ["none", "rar", "war,waw", "waw,raw,war,rar"] {
+            assert!(is_order(value), "{value}");
+        }
+        for value in ["", "some", "rar,none", "raw,", "raw;war", "RAR"] {
+            assert!(!is_order(value), "{value}");
+        }
+    }
 }

@@ -5,6 +5,7 @@
 
 use super::create::{Made, check, communicator, make};
 use super::find;
+use super::inquiry::GAPS_KEY;
 use super::part::Home;
 use crate::abi::*;
 use crate::chapters::comm::gather_words;
@@ -35,7 +36,7 @@ pub unsafe fn win_allocate_shared(
             ),
         ));
     }
-    let may_have_gaps = info::given(info)?.get("alloc_shared_noncontig").as_deref() == Some("true");
+    let may_have_gaps = info::given(info)?.get(GAPS_KEY).as_deref() == Some("true");
     let told = gather_words(mpi, comm, [bytes as u64, may_have_gaps.into()])?;
     let sizes: Vec<usize> = told.iter().map(|[bytes, _]| *bytes as usize).collect();
     let me = comm.my_rank();
