@@ -128,6 +128,16 @@ static void synchronisation(void) {
     REFUSED(MPI_Win_unlock(0, win), MPI_ERR_RMA_SYNC);
     REFUSED(MPI_Win_lock_all(0, win), MPI_ERR_RMA_SYNC);
     DONE(MPI_Win_unlock_all(win));
+    /* A lock of nobody begins an epoch, and gives no access. */
+    REFUSED(MPI_Win_unlock(MPI_PROC_NULL, win), MPI_ERR_RMA_SYNC);
+    DONE(MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, win));
+    REFUSED(MPI_Win_lock_all(0, win), MPI_ERR_RMA_SYNC);
+    REFUSED(MPI_Win_fence(0, win), MPI_ERR_RMA_SYNC);
+    REFUSED(MPI_Put(&data, 1, MPI_INT, 0, 0, 1, MPI_INT, win), MPI_ERR_RMA_SYNC);
+    REFUSED(MPI_Win_flush(0, win), MPI_ERR_RMA_SYNC);
+    REFUSED(MPI_Win_free(&win), MPI_ERR_RMA_SYNC);
+    DONE(MPI_Win_unlock(MPI_PROC_NULL, win));
+    REFUSED(MPI_Win_flush_all(win), MPI_ERR_RMA_SYNC);
     DONE(MPI_Win_post(world, 0, win));
     REFUSED(MPI_Win_post(world, 0, win), MPI_ERR_RMA_SYNC);
     REFUSED(MPI_Win_fence(0, win), MPI_ERR_RMA_SYNC);

@@ -120,6 +120,31 @@ static void several(enum kind kind) {
     close_window(kind, &win, base);
 }
 
+/* Locks of nobody are an epoch like those of others, beside them and alone. */
+static void nobody(enum kind kind) {
+    MPI_Aint starts[64];
+    char *base;
+    MPI_Win win = open_window(kind, sizeof(int), 4, &base, starts);
+    int value = 1, before = me > 0 ? me - 1 : MPI_PROC_NULL, behind = me < n - 1 ? me + 1 : MPI_PROC_NULL;
+    for (int round = 0; round < 3; round++) {
+        /* Of one process, both neighbours are nobody. */
+        DONE(MPI_Win_lock(MPI_LOCK_SHARED, behind, 0, win));
+        if (round != 1) DONE(MPI_Win_lock(MPI_LOCK_SHARED, before, MPI_MODE_NOCHECK, win));
+        if (behind == MPI_PROC_NULL) DONE(MPI_Put(&value, 1, MPI_INT, behind, 0, 1, MPI_INT, win));
+        DONE(MPI_Win_flush(behind, win));
+        DONE(MPI_Win_flush_local(behind, win));
+        DONE(MPI_Win_flush_all(win));
+        DONE(MPI_Win_flush_local_all(win));
+        DONE(MPI_Win_unlock(behind, win));
+        if (round != 1) {
+            DONE(MPI_Win_flush_all(win));
+            DONE(MPI_Win_unlock(before, win));
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    close_window(kind, &win, base);
+}
+
 /* Two windows that are used at the same time, and one of a part of the processes. */
 static void apart(void) {
     MPI_Aint starts[2][64];
@@ -191,6 +216,7 @@ int main(int argc, char **argv) {
         /* Of memory that is not mapped, locks of all are taken late. */
         if (kind == ALLOCATED && one_node(MPI_COMM_WORLD)) exclusive_among_shared(kind, 1);
         several(kind);
+        nobody(kind);
     }
     served();
     apart();

@@ -42,6 +42,8 @@ pub struct Epoch {
     /// The processes that this one's part is exposed to, and their messages at the end.
     pub exposure: Option<Vec<Token>>,
     pub locks: HashMap<usize, Hold>,
+    /// How many locks of `MPI_PROC_NULL` it holds. They keep nobody out.
+    pub locks_of_nobody: usize,
 }
 
 impl Access {
@@ -66,6 +68,11 @@ impl Epoch {
             self.access.name()
         );
         Ok(())
+    }
+
+    /// Whether a call of `MPI_Win_lock` has no counterpart yet.
+    pub fn has_locks(&self) -> bool {
+        self.locks_of_nobody > 0 || !self.locks.is_empty()
     }
 }
 
@@ -168,6 +175,24 @@ impl Window {
             }
         }
         Ok(())
+    }
+
+    /// Begins an epoch of a lock, or goes on with it.
+    pub fn open_locks(&self, epoch: &mut Epoch) -> Result {
+        if !matches!(epoch.access, Access::Locks) {
+            epoch.check_may_begin("MPI_Win_lock")?;
+            self.close_access();
+            epoch.access = Access::Locks;
+        }
+        Ok(())
+    }
+
+    /// Ends the epoch of locks with the last of them.
+    pub fn close_locks(&self, epoch: &mut Epoch) {
+        if !epoch.has_locks() {
+            epoch.access = Access::None;
+            self.record.is_passive.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Closes the access to all parts.

@@ -165,22 +165,22 @@ pub unsafe fn win_lock(mpi: &Mpi, lock_type: c_int, rank: c_int, assert: c_int, 
     };
     check_assert(assert, &[MPI_MODE_NOCHECK], "MPI_Win_lock")?;
     if rank == MPI_PROC_NULL {
+        let mut epoch = window.epoch();
+        window.open_locks(&mut epoch)?;
+        epoch.locks_of_nobody += 1;
+        window.record.is_passive.store(true, Ordering::Relaxed);
         return Ok(());
     }
     let rank = window.rank(rank)?;
     let hold = if assert & MPI_MODE_NOCHECK != 0 { Hold::Unchecked } else { hold };
     let has_others = {
         let mut epoch = window.epoch();
-        if !matches!(epoch.access, Access::Locks) {
-            epoch.check_may_begin("MPI_Win_lock")?;
-            window.close_access();
-        }
+        window.open_locks(&mut epoch)?;
         ensure!(
             !epoch.locks.contains_key(&rank),
             MPI_ERR_RMA_SYNC,
             "MPI_Win_lock of rank {rank}, whose lock this process holds. Unlock it first"
         );
-        epoch.access = Access::Locks;
         epoch.locks.insert(rank, hold);
         epoch.locks.len() > 1
     };
@@ -195,21 +195,18 @@ pub unsafe fn win_lock(mpi: &Mpi, lock_type: c_int, rank: c_int, assert: c_int, 
 pub unsafe fn win_unlock(mpi: &Mpi, rank: c_int, win: MPI_Win) -> Result {
     let window = find(win)?;
     if rank == MPI_PROC_NULL {
+        let mut epoch = window.epoch();
+        ensure!(epoch.locks_of_nobody > 0, MPI_ERR_RMA_SYNC, "{}", not_locked("MPI_PROC_NULL"));
+        epoch.locks_of_nobody -= 1;
+        window.close_locks(&mut epoch);
         return Ok(());
     }
     let rank = window.rank(rank)?;
     let hold = {
         let epoch = window.epoch();
         let held = epoch.locks.get(&rank).copied();
-        match held.filter(|_| matches!(epoch.access, Access::Locks)) {
-            Some(hold) => hold,
-            None => {
-                return Err(Error::new(
-                    MPI_ERR_RMA_SYNC,
-                    format!("MPI_Win_unlock of rank {rank}, which MPI_Win_lock has not locked"),
-                ));
-            }
-        }
+        let held = held.filter(|_| matches!(epoch.access, Access::Locks));
+        held.ok_or_else(|| Error::new(MPI_ERR_RMA_SYNC, not_locked(&format!("rank {rank}"))))?
     };
     window.serve(mpi);
     let part = &window.parts[rank];
@@ -218,11 +215,13 @@ pub unsafe fn win_unlock(mpi: &Mpi, rank: c_int, win: MPI_Win) -> Result {
     lock::release(mpi, &part.peer, hold);
     let mut epoch = window.epoch();
     epoch.locks.remove(&rank);
-    if epoch.locks.is_empty() {
-        epoch.access = Access::None;
-        window.record.is_passive.store(false, Ordering::Relaxed);
-    }
+    window.close_locks(&mut epoch);
     completed
+}
+
+#[cold]
+fn not_locked(target: &str) -> String {
+    format!("MPI_Win_unlock of {target}, which MPI_Win_lock has not locked")
 }
 
 /// Completes the operations on a target.
