@@ -84,7 +84,18 @@ static void operations(enum kind kind) {
     REFUSED(MPI_Compare_and_swap(data, data, &old, MPI_PACKED, to, 0, win), MPI_ERR_TYPE);
     REFUSED(MPI_Rput(data, 1, MPI_INT, to, at(kind, starts[to], 0, 4), 1, MPI_INT, win, NULL), MPI_ERR_ARG);
     REFUSED(MPI_Rget(data, 1, MPI_INT, n, 0, 1, MPI_INT, win, &request), MPI_ERR_RANK);
+    /* Bits are those of integers and bytes. */
+    wchar_t wide = 3;
+    MPI_Op bits[3] = {MPI_BAND, MPI_BOR, MPI_BXOR};
+    for (int i = 0; i < 3; i++) {
+        REFUSED(MPI_Accumulate(&wide, 1, MPI_WCHAR, to, at(kind, starts[to], 0, 4), 1, MPI_WCHAR, bits[i], win),
+                MPI_ERR_OP);
+        REFUSED(MPI_Fetch_and_op(&wide, &wide, MPI_WCHAR, to, at(kind, starts[to], 0, 4), bits[i], win),
+                MPI_ERR_OP);
+    }
+    DONE(MPI_Fetch_and_op(&wide, &wide, MPI_WCHAR, to, at(kind, starts[to], 0, 4), MPI_NO_OP, win));
     DONE(MPI_Win_unlock(to, win));
+    CHECK(wide, 0, "%s: a wide character", kind_name(kind));
     MPI_Barrier(MPI_COMM_WORLD);
     for (int i = 0; i < 10; i++) CHECK(((int *)base)[i], 0, "%s: element %d after mistakes", kind_name(kind), i);
     close_window(kind, &win, base);

@@ -54,10 +54,10 @@ fn kind_of(basic: Basic) -> Option<AtomicKind> {
 
 /// The atomic for an operation of the standard, if it is defined for elements of this type, which are words.
 fn atomic_of(op: MPI_Op, basic: Basic) -> Option<AtomicOp> {
-    let is_bits = matches!(basic, Basic::Bytes(_));
     let is_float = matches!(basic, Basic::Float32 | Basic::Float64);
-    // Characters and bytes count as integers here, as in other libraries, beyond the standard.
-    let is_number = !is_bits || basic == Basic::Bytes(1);
+    // Characters and bytes count as integers here, as in other libraries, beyond the standard. Bytes of wide
+    // characters do not.
+    let is_number = !matches!(basic, Basic::Bytes(2..));
     let is_integer = is_number && !is_float;
     let (atomic, is_defined) = match op {
         MPI_REPLACE => (AtomicOp::Set, true),
@@ -66,9 +66,9 @@ fn atomic_of(op: MPI_Op, basic: Basic) -> Option<AtomicOp> {
         MPI_PROD => (AtomicOp::Product, is_number),
         MPI_MIN => (AtomicOp::Min, is_number),
         MPI_MAX => (AtomicOp::Max, is_number),
-        MPI_BAND => (AtomicOp::And, is_integer || is_bits),
-        MPI_BOR => (AtomicOp::Or, is_integer || is_bits),
-        MPI_BXOR => (AtomicOp::Xor, is_integer || is_bits),
+        MPI_BAND => (AtomicOp::And, is_integer),
+        MPI_BOR => (AtomicOp::Or, is_integer),
+        MPI_BXOR => (AtomicOp::Xor, is_integer),
         MPI_LAND => (AtomicOp::LogicalAnd, is_integer),
         MPI_LOR => (AtomicOp::LogicalOr, is_integer),
         MPI_LXOR => (AtomicOp::LogicalXor, is_integer),
