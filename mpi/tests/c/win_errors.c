@@ -80,6 +80,14 @@ static void operations(enum kind kind) {
     REFUSED(MPI_Get_accumulate(data, 1, MPI_UNSIGNED, &old, 1, MPI_INT, to, at(kind, starts[to], 0, 4), 1, MPI_INT,
                                MPI_MAX, win),
             MPI_ERR_TYPE);
+    MPI_Datatype derived;
+    DONE(MPI_Type_contiguous(1, MPI_INT, &derived));
+    DONE(MPI_Type_commit(&derived));
+    MPI_Aint first = at(kind, starts[to], 0, 4);
+    REFUSED(MPI_Fetch_and_op(data, &old, derived, to, first, MPI_SUM, win), MPI_ERR_TYPE);
+    REFUSED(MPI_Fetch_and_op(data, &old, derived, to, first, MPI_NO_OP, win), MPI_ERR_TYPE);
+    REFUSED(MPI_Compare_and_swap(data, data, &old, derived, to, first, win), MPI_ERR_TYPE);
+    DONE(MPI_Type_free(&derived));
     REFUSED(MPI_Compare_and_swap(&real, &real, &real, MPI_DOUBLE, to, 0, win), MPI_ERR_TYPE);
     REFUSED(MPI_Compare_and_swap(data, data, &old, MPI_PACKED, to, 0, win), MPI_ERR_TYPE);
     REFUSED(MPI_Rput(data, 1, MPI_INT, to, at(kind, starts[to], 0, 4), 1, MPI_INT, win, NULL), MPI_ERR_ARG);

@@ -167,6 +167,11 @@ pub unsafe fn fetch_and_op(
         return Ok(());
     }
     check_op(op, true)?;
+    ensure!(
+        mpi.datatype(datatype)?.basic().is_some(),
+        MPI_ERR_TYPE,
+        "MPI_Fetch_and_op is for predefined datatypes, not for derived ones. Call MPI_Get_accumulate"
+    );
     let origin = Buffer { start: origin_addr, count: 1, datatype };
     let result = Buffer { start: result_addr, count: 1, datatype };
     let place = Place { rank: target_rank, disp: target_disp, count: 1, datatype };
