@@ -1,4 +1,5 @@
-/* A process that waits for a flag in a window, by calls that are complete at once, serves the messages of others. */
+/* A process that waits for a flag in a window, by calls that are complete at once, serves the messages of others.
+ * One that computes serves gets from the pool. */
 #include "win_check.h"
 
 enum { BYTES = 1 << 20, WAYS = 5 };
@@ -48,6 +49,40 @@ static void send(MPI_Win win, int way, int partner, char *buffer) {
     DONE(MPI_Win_unlock(partner, win));
 }
 
+/* A get of many small blocks from the pool, in an epoch of a lock, needs nothing of its target: that computes
+ * until the origin has the data. */
+static void blocks_of_a_busy_target(int partner) {
+    enum { BLOCKS = 100, WORDS = 2 * BLOCKS };
+    int *mine, got[BLOCKS], one = 1, wrong = 0;
+    MPI_Datatype every_other;
+    MPI_Win win;
+    DONE(MPI_Type_vector(BLOCKS, 1, 2, MPI_INT, &every_other));
+    DONE(MPI_Type_commit(&every_other));
+    DONE(MPI_Win_allocate((WORDS + 1) * sizeof(int), 4, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &win));
+    for (int all = 0; all < 2; all++) {
+        volatile int *is_done = &mine[WORDS];
+        double start = MPI_Wtime();
+        for (int i = 0; i < WORDS; i++) mine[i] = 1000 * me + i;
+        *is_done = 0;
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (partner >= n) continue;
+        if (me % 2) {
+            while (!*is_done && MPI_Wtime() - start < 10) {}
+            CHECK(*is_done, 1, "the end of the get while the target computes, all %d", all);
+        } else {
+            DONE(all ? MPI_Win_lock_all(0, win) : MPI_Win_lock(MPI_LOCK_SHARED, partner, 0, win));
+            DONE(MPI_Get(got, BLOCKS, MPI_INT, partner, 0, 1, every_other, win));
+            DONE(MPI_Win_flush(partner, win));
+            DONE(MPI_Put(&one, 1, MPI_INT, partner, WORDS, 1, MPI_INT, win));
+            DONE(all ? MPI_Win_unlock_all(win) : MPI_Win_unlock(partner, win));
+            for (int i = 0; i < BLOCKS; i++) wrong += got[i] != 1000 * partner + 2 * i;
+            CHECK(wrong, 0, "elements got while the target computes, all %d", all);
+        }
+    }
+    DONE(MPI_Win_free(&win));
+    DONE(MPI_Type_free(&every_other));
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     char *buffer = malloc(BYTES);
@@ -65,6 +100,7 @@ int main(int argc, char **argv) {
         }
     }
     DONE(MPI_Win_free(&win));
+    blocks_of_a_busy_target(partner);
     free(buffer);
     return finish();
 }

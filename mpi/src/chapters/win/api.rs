@@ -185,9 +185,7 @@ unsafe fn get_slowly(
                 landing.unpack();
                 return Ok(None);
             }
-            Way::Net { pe, offset } if !way::are_small(&blocks) => {
-                get_net(mpi, rank, (pe, offset), &blocks, into, landing.finish())
-            }
+            Way::Net { pe, offset } => get_net(mpi, rank, (pe, offset), &blocks, into, landing.finish()),
             Way::Process { pid, base }
                 if !way::is_for_get_request(window, &blocks)
                     && way::read_process(pid, base, &blocks, into) =>
@@ -195,7 +193,7 @@ unsafe fn get_slowly(
                 landing.unpack();
                 return Ok(None);
             }
-            Way::Process { .. } | Way::Net { .. } | Way::Request => {
+            Way::Process { .. } | Way::Request => {
                 let (head, room) = (Head::new(Action::Get, &blocks), (into, bytes));
                 request::ask(mpi, window, rank, head, &[], room, landing.finish())?
             }

@@ -12,7 +12,8 @@
 //!
 //! A system call takes about 1 us for each block. Therefore a put, a get or an accumulate of many small
 //! blocks in private memory of a process of this node is a request, but only between fences and after
-//! `MPI_Win_post`, where the target makes progress soon. In an epoch of a lock the target may compute.
+//! `MPI_Win_post`, where the target makes progress soon. In an epoch of a lock the target may compute. Gets
+//! of many small blocks over the network are parcels, which need no call of the target.
 //!
 //! `MPI_Win_allocate` and `MPI_Win_allocate_shared` take the memory from the pool of a PE, which belongs to
 //! its symmetric region, while the pool has room. `MPI_Win_create` looks whether the memory lies there.

@@ -7,15 +7,18 @@ use super::transfer::Transfer;
 use crate::chapters::library::Mpi;
 use pelago_core::Pe;
 use pelago_core::endpoint::RemoteAddress;
+use pelago_core::endpoint::parcel::Parcel;
 use pelago_core::msg::process;
 use pelago_fabric::copy;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-/// From this number of blocks on, a request with their list is faster than a transfer of each, if they have
-/// at most these bytes on average.
+/// From this number of blocks on, a request or a parcel with their list is faster than a transfer of each, if
+/// they have at most these bytes on average.
 const REQUEST_BLOCKS: usize = 16;
 const REQUEST_BLOCK_BYTES: usize = 1024;
+/// The least number of blocks that fit in a parcel. Longer ones are got apart.
+const PARCEL_BLOCKS: usize = 4;
 /// A get of more bytes is no request: the target copies the data, and keeps the copy until it was sent.
 const GET_BYTES_MAX: usize = 1 << 20;
 
@@ -152,7 +155,8 @@ pub fn is_asked_for(mpi: &Mpi, window: &Window, rank: usize, blocks: &Blocks) ->
     window.outstanding.has_asked(rank) || is_for_request(mpi, window, blocks)
 }
 
-/// Starts gets of blocks of a far region.
+/// Starts gets of blocks of a far region. Many small ones are asked for together, by parcels, which the
+/// service thread of the target executes as well.
 ///
 /// # Safety
 /// The blocks lie in the region from the offset on. There is room for their data, until the transfer is over.
@@ -165,12 +169,29 @@ pub unsafe fn get_net(
     finish: Box<dyn FnOnce() + Send>,
 ) -> Arc<Transfer> {
     let (endpoint, counter) = (mpi.core.net_endpoint(), mpi.core.completions.open());
-    let mut done = 0;
+    let message_bytes = endpoint.message_bytes();
+    // A parcel to this PE itself would wait for its own progress.
+    let is_packed = are_small(blocks) && pe != mpi.core.my_pe();
+    let packed_bytes = if is_packed { REQUEST_BLOCK_BYTES.min(message_bytes / PARCEL_BLOCKS) } else { 0 };
+    let (mut parcel, mut done) = (Parcel::to_gather(message_bytes), 0);
     for (offset, bytes) in blocks.iter().filter(|&(_, bytes)| bytes > 0) {
-        let source = remote("get", pe, start + offset);
-        // SAFETY: the caller guarantees the memory, as this function demands.
-        unsafe { endpoint.get(&mpi.core, source, into.wrapping_add(done), bytes, Some(&counter)) };
+        let (source, into) = (remote("get", pe, start + offset), into.wrapping_add(done));
         done += bytes;
+        // SAFETY: the caller guarantees the memory, as this function demands.
+        unsafe {
+            if bytes > packed_bytes {
+                endpoint.get(&mpi.core, source, into, bytes, Some(&counter));
+                continue;
+            }
+            if !parcel.has_room(bytes) {
+                mpi.core.send_parcel(endpoint, source, parcel.take(), &counter);
+            }
+        }
+        parcel.add_home(source.offset_bytes, into, bytes);
+    }
+    if !parcel.is_empty() {
+        // SAFETY: the caller guarantees the memory, as this function demands.
+        unsafe { mpi.core.send_parcel(endpoint, remote("get", pe, start), parcel, &counter) };
     }
     Transfer::of_counter(rank, counter, finish)
 }
