@@ -72,7 +72,7 @@ static void operations(enum kind kind) {
     REFUSED(MPI_Put(data, -1, MPI_INT, to, 0, 1, MPI_INT, win), MPI_ERR_COUNT);
     REFUSED(MPI_Put(data, 1, MPI_INT, to, 0, -1, MPI_INT, win), MPI_ERR_COUNT);
     REFUSED(MPI_Put(data, 1, MPI_DATATYPE_NULL, to, 0, 1, MPI_INT, win), MPI_ERR_TYPE);
-    REFUSED(MPI_Put(data, 2, MPI_INT, to, at(kind, starts[to], 0, 4), 1, MPI_INT, win), MPI_ERR_TYPE);
+    REFUSED(MPI_Put(data, 2, MPI_INT, to, at(kind, starts[to], 0, 4), 1, MPI_INT, win), MPI_ERR_TRUNCATE);
     REFUSED(MPI_Accumulate(data, 1, MPI_INT, to, 0, 1, MPI_INT, MPI_OP_NULL, win), MPI_ERR_OP);
     REFUSED(MPI_Accumulate(data, 1, MPI_INT, to, 0, 1, MPI_INT, MPI_NO_OP, win), MPI_ERR_OP);
     REFUSED(MPI_Accumulate(&real, 1, MPI_DOUBLE, to, 0, 1, MPI_DOUBLE, MPI_BAND, win), MPI_ERR_OP);

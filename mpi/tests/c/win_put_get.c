@@ -98,7 +98,7 @@ static void nothing(enum kind kind, size_t bytes) {
         DONE(MPI_Get_accumulate(&data, 0, MPI_INT, &got, 0, MPI_INT, to, disp, 0, MPI_INT, MPI_SUM, win));
     }
     REFUSED(MPI_Put(&data, -1, MPI_INT, to, 0, 0, MPI_INT, win), MPI_ERR_COUNT);
-    REFUSED(MPI_Put(&data, 0, MPI_INT, to, 0, 1, MPI_INT, win), MPI_ERR_TYPE);
+    if (kind != DYNAMIC) REFUSED(MPI_Put(&data, 0, MPI_INT, to, far, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
     if (kind != DYNAMIC) REFUSED(MPI_Put(&data, 1, MPI_INT, to, far, 1, MPI_INT, win), MPI_ERR_RMA_RANGE);
     DONE(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
     DONE(MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win));

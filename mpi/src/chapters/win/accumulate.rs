@@ -1,6 +1,6 @@
 //! Accumulates, and what fetches the old values.
 
-use super::api::{Landing, mismatch, target};
+use super::api::{Landing, target};
 use super::apply::Update;
 use super::arguments::{Blocks, Buffer, Place, element_of};
 use super::exclude::Entry;
@@ -12,6 +12,7 @@ use crate::abi::*;
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::p2p::{given, outgoing};
+use pelago_fabric::copy;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
@@ -179,8 +180,8 @@ pub unsafe fn fetch_and_op(
     unsafe { update(mpi, window, (origin, Some(result)), place, op).map(drop) }
 }
 
-/// Accumulates, and fetches the old values where there is a buffer for them: the transfer, if they arrive
-/// later.
+/// Accumulates, and fetches the old values where there is a buffer for them, also of elements behind the data
+/// of the origin: the transfer, if they arrive later.
 unsafe fn update(
     mpi: &Mpi,
     window: &Window,
@@ -190,21 +191,26 @@ unsafe fn update(
 ) -> Result<Option<Arc<Transfer>>> {
     let layout = mpi.datatype(place.datatype)?;
     // With MPI_NO_OP the origin is ignored.
-    let bytes = match (op, &result) {
-        (MPI_NO_OP, Some(result)) => result.describe(mpi, "result")?.1,
-        _ => origin.describe(mpi, "origin")?.1,
+    let bytes = if op == MPI_NO_OP { 0 } else { origin.describe(mpi, "origin")?.1 };
+    let room = match &result {
+        Some(result) => result.describe(mpi, "result")?.1,
+        None if bytes > 0 => usize::MAX,
+        None => 0,
     };
-    if let Some(result) = &result {
-        let (_, room) = result.describe(mpi, "result")?;
-        ensure!(room == bytes, MPI_ERR_TYPE, "{}", mismatch("result", room, bytes).text());
-    }
+    let fitting = bytes..=if result.is_some() { room } else { usize::MAX };
     window.serve(mpi);
-    if bytes == 0 {
+    if room == 0 || layout.size() == 0 {
         // A type without data is made of no predefined type.
-        return target(mpi, window, &place, bytes).map(|_| None);
+        return target(mpi, window, &place, fitting).map(|_| None);
     }
     let element = element_of(layout)?;
+    let op = if bytes > 0 { op } else { MPI_NO_OP };
     let update = Update::new(op, element)?;
+    ensure!(
+        update.are_whole(bytes),
+        MPI_ERR_TYPE,
+        "the {bytes} bytes of the origin end within an element of the target"
+    );
     // Bytes are replaced without regard to their type.
     if !matches!(op, MPI_NO_OP | MPI_REPLACE) {
         let (operands, _) = origin.describe(mpi, "origin")?;
@@ -214,7 +220,7 @@ unsafe fn update(
             "the datatypes of the origin and of the target are not made of the same predefined type"
         );
     }
-    let Some((rank, blocks)) = target(mpi, window, &place, bytes)? else { return Ok(None) };
+    let Some((rank, blocks, there)) = target(mpi, window, &place, fitting)? else { return Ok(None) };
     let packed = match op {
         MPI_NO_OP => None,
         // SAFETY: the caller promises the elements.
@@ -224,13 +230,14 @@ unsafe fn update(
     if packed.is_some() {
         given(data, bytes)?;
     }
-    let landing = result.map(|result| Landing::new(mpi, result, bytes)).transpose()?;
-    // SAFETY: the blocks lie in the part, and the data and the landing have their length.
+    let landing = result.map(|result| Landing::new(mpi, result, there)).transpose()?;
+    // SAFETY: the blocks lie in the part and have room for the data, and the landing has their length.
     unsafe { execute(mpi, window, rank, (&update, &blocks), (data, bytes), landing) }
 }
 
 /// # Safety
-/// The blocks lie in the part; the data, unless they are null, and the landing have their length.
+/// The blocks lie in the part and have room for the data, which are null for `MPI_NO_OP`; the landing has
+/// their length.
 unsafe fn execute(
     mpi: &Mpi,
     window: &Window,
@@ -246,20 +253,28 @@ unsafe fn execute(
         match window.way(mpi, rank) {
             Way::Direct(base) => {
                 let entry = Entry::Waiting(mpi, &window.accumulators, &part.peer);
-                update.apply((base, part.has_atomics), blocks, (data, old), entry);
+                update.apply((base, part.has_atomics), blocks, (data, bytes), old, entry);
             }
             Way::Process { pid, base }
                 if !is_asked_for(mpi, window, rank, blocks)
-                    && process_update(mpi, window, rank, (pid, base), (update, blocks), (data, old)) => {}
+                    && process_update(
+                        mpi,
+                        window,
+                        rank,
+                        (pid, base),
+                        (update, blocks),
+                        (data, bytes),
+                        old,
+                    ) => {}
             Way::Process { .. } | Way::Net { .. } | Way::Request => {
                 let action = if landing.is_some() { Action::Fetch } else { Action::Accumulate };
                 let head = Head { op: update.op, element: update.element, ..Head::new(action, blocks) };
-                let data = (data, if data.is_null() { 0 } else { bytes });
+                let data = (data, bytes);
                 let Some(landing) = landing else {
                     request::accumulate(mpi, window, rank, head, data)?;
                     return Ok(None);
                 };
-                let room = (landing.start, bytes);
+                let room = (landing.start, landing.bytes);
                 let transfer = request::ask(mpi, window, rank, head, &[data], room, landing.finish())?;
                 window.outstanding.add(&transfer);
                 return Ok(Some(transfer));
@@ -282,18 +297,23 @@ unsafe fn process_update(
     rank: usize,
     (pid, base): (u32, u64),
     (update, blocks): (&Update, &Blocks),
-    (data, old): (*const u8, *mut u8),
+    (data, bytes): (*const u8, usize),
+    old: *mut u8,
 ) -> bool {
     let _alone = window.accumulators.exclude(mpi, &window.parts[rank].peer);
-    let mut copy = vec![0u64; blocks.bytes().div_ceil(8)];
-    let at: *mut u8 = copy.as_mut_ptr().cast();
-    // SAFETY: the caller guarantees the memory, and the copy has the length of the blocks.
+    let all = blocks.bytes();
+    let mut words = vec![0u64; all.div_ceil(8)];
+    let at: *mut u8 = words.as_mut_ptr().cast();
+    // SAFETY: the caller guarantees the memory, and the words have the length of the blocks.
     unsafe {
         if !read_process(pid, base, blocks, at) {
             return false;
         }
-        update.apply_here(at, (data, old), blocks.bytes());
-        update.op == MPI_NO_OP || write_process(pid, base, blocks, at)
+        if !old.is_null() {
+            copy::copy(old, at, all);
+        }
+        update.apply_here(at, (data, null_mut()), bytes);
+        update.op == MPI_NO_OP || write_process(pid, base, &blocks.first(bytes, all), at)
     }
 }
 
@@ -322,7 +342,7 @@ pub unsafe fn compare_and_swap(
     let update = Update::swap(datatype)?;
     let place = Place { rank: target_rank, disp: target_disp, count: 1, datatype };
     let bytes = mpi.datatype(datatype)?.size();
-    let Some((rank, blocks)) = target(mpi, window, &place, bytes)? else { return Ok(()) };
+    let Some((rank, blocks, _)) = target(mpi, window, &place, bytes..=bytes)? else { return Ok(()) };
     let Blocks::One(offset, _) = blocks else { unreachable!("an element of a predefined type is one run") };
     let part = &window.parts[rank];
     let (operands, old) = ((origin_addr.cast(), compare_addr.cast()), result_addr.cast());

@@ -10,10 +10,11 @@ use super::transfer::Transfer;
 use super::way::{self, Way, get_net, put_net};
 use super::{Window, fast, find, hot};
 use crate::abi::*;
-use crate::chapters::error::{self, Error, On, Result};
+use crate::chapters::error::{self, On, Result};
 use crate::chapters::library::{self, Mpi, output};
 use crate::chapters::p2p::{given, outgoing};
 use pelago_fabric::copy;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// `MPI_Put`.
@@ -73,20 +74,21 @@ pub unsafe fn rput(
 #[inline(never)]
 unsafe fn put_slowly(mpi: &Mpi, window: &Window, origin: Buffer, place: Place) -> Result {
     let (datatype, bytes) = origin.describe(mpi, "origin")?;
-    let Some((rank, blocks)) = target(mpi, window, &place, bytes)? else { return Ok(()) };
+    let target = target(mpi, window, &place, bytes..=usize::MAX)?;
+    let Some((rank, blocks, room)) = target.filter(|_| bytes > 0) else { return Ok(()) };
     // SAFETY: the caller promises the elements.
     let data = unsafe { outgoing(origin.start, origin.count, datatype)? };
     let (data, _) = data.data();
     given(data, bytes)?;
-    // SAFETY: the blocks lie in the part, and the data have their length. Each way is done with the data at
-    // return.
+    // SAFETY: the blocks lie in the part, and the first of them have the length of the data. Each way is done
+    // with the data at return.
     unsafe {
         match window.way(mpi, rank) {
-            Way::Direct(base) => way::scatter(base, &blocks, data),
-            Way::Net { pe, offset } => put_net(mpi, (pe, offset), &blocks, data),
+            Way::Direct(base) => way::scatter(base, &blocks.first(bytes, room), data),
+            Way::Net { pe, offset } => put_net(mpi, (pe, offset), &blocks.first(bytes, room), data),
             Way::Process { pid, base }
                 if !way::is_for_request(mpi, window, &blocks)
-                    && way::write_process(pid, base, &blocks, data) => {}
+                    && way::write_process(pid, base, &blocks.first(bytes, room), data) => {}
             Way::Process { .. } | Way::Request => {
                 request::send(mpi, window, rank, &Head::new(Action::Put, &blocks), &[(data, bytes)])?;
             }
@@ -95,20 +97,21 @@ unsafe fn put_slowly(mpi: &Mpi, window: &Window, origin: Buffer, place: Place) -
     Ok(())
 }
 
-/// The rank and the bytes of a place, once this process has access to it; `None` if nothing is to be moved.
+/// The rank and the bytes of a place, once this process has access to it, and their number, which is one of
+/// `fitting`; `None` if there are none.
 pub(super) fn target(
     mpi: &Mpi,
     window: &Window,
     place: &Place,
-    bytes: usize,
-) -> Result<Option<(usize, Blocks)>> {
+    fitting: RangeInclusive<usize>,
+) -> Result<Option<(usize, Blocks, usize)>> {
     if place.rank == MPI_PROC_NULL {
         return Ok(None);
     }
     let rank = window.rank(place.rank)?;
     let part: &Part = window.admit(mpi, rank)?;
-    let blocks = place.blocks(mpi, window, part, bytes)?;
-    Ok((bytes > 0).then_some((rank, blocks)))
+    let (blocks, bytes) = place.blocks(mpi, window, part, fitting)?;
+    Ok((bytes > 0).then_some((rank, blocks, bytes)))
 }
 
 /// `MPI_Get`.
@@ -172,8 +175,8 @@ unsafe fn get_slowly(
     origin: Buffer,
     place: Place,
 ) -> Result<Option<Arc<Transfer>>> {
-    let (_, bytes) = origin.describe(mpi, "origin")?;
-    let Some((rank, blocks)) = target(mpi, window, &place, bytes)? else { return Ok(None) };
+    let (_, room) = origin.describe(mpi, "origin")?;
+    let Some((rank, blocks, bytes)) = target(mpi, window, &place, 0..=room)? else { return Ok(None) };
     let landing = Landing::new(mpi, origin, bytes)?;
     let into = landing.start;
     // SAFETY: the blocks lie in the part, and there is room for their data at the landing, which lives until
@@ -206,7 +209,8 @@ unsafe fn get_slowly(
 /// Where data for a buffer of the program arrive: in the buffer, or in memory from which they are unpacked.
 pub(super) struct Landing {
     pub start: *mut u8,
-    bytes: usize,
+    /// The length of the data.
+    pub bytes: usize,
     apart: Option<(Box<[u64]>, Buffer)>,
 }
 
@@ -251,15 +255,6 @@ impl Landing {
             }
         })
     }
-}
-
-/// An error of a datatype that cannot be used for the result.
-#[cold]
-pub(super) fn mismatch(name: &str, bytes: usize, expected: usize) -> Error {
-    Error::new(
-        MPI_ERR_TYPE,
-        format!("the {name} buffer has {bytes} bytes of elements, but {expected} are moved. Give it as many"),
-    )
 }
 
 /// Makes the symbols of puts and gets in their two forms.

@@ -14,6 +14,7 @@ use pelago_core::coll::reduction::Combiner;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
+use std::ptr::null;
 
 /// An operation on elements of one type.
 pub struct Update {
@@ -169,27 +170,58 @@ impl Update {
             && (at as usize).is_multiple_of(self.bytes)
     }
 
-    /// Accumulates data to blocks that are mapped here, and stores their old values; `false`, with nothing
-    /// done, if others have the part and the entry does not wait.
+    /// Whether as many bytes are those of whole elements.
+    pub fn are_whole(&self, bytes: usize) -> bool {
+        bytes.is_multiple_of(self.bytes)
+    }
+
+    /// Accumulates data to the first bytes of blocks that are mapped here, and stores the old values of all;
+    /// `false`, with nothing done, if others have the part and the entry does not wait.
     ///
     /// # Safety
-    /// The blocks lie in memory of the window from `base` on. The data have their bytes, unless the operation
-    /// is `MPI_NO_OP`. `old` is null or has room for them.
+    /// The blocks lie in memory of the window from `base` on, and have room for the data, which are whole
+    /// elements; `MPI_NO_OP` has none. `old` is null or has room for all.
     pub unsafe fn apply(
         &self,
         (base, has_atomics): (*mut u8, bool),
         blocks: &Blocks,
-        (data, old): (*const u8, *mut u8),
+        (data, bytes): (*const u8, usize),
+        old: *mut u8,
         entry: Entry<'_>,
     ) -> bool {
+        let all = blocks.bytes();
         let is_atomic = |(offset, _)| self.is_atomic(base.wrapping_add(offset), has_atomics);
-        let may_share = blocks.bytes() <= WORDS_MAX * self.bytes && blocks.iter().all(is_atomic);
+        let may_share = all <= WORDS_MAX * self.bytes && blocks.iter().all(is_atomic);
         let Some(access) = entry.access(may_share) else { return false };
+        // SAFETY: the caller guarantees the memory.
+        unsafe {
+            if bytes == all || self.op == MPI_NO_OP {
+                self.apply_all(&access, base, blocks, (data, old));
+                return true;
+            }
+            let (first, others) = blocks.split(bytes);
+            self.apply_all(&access, base, &first, (data, old));
+            if !old.is_null() {
+                let word = self.word.map(|(kind, _)| (kind, AtomicOp::Fetch));
+                let fetch = Update { op: MPI_NO_OP, word, combiner: None, ..*self };
+                fetch.apply_all(&access, base, &others, (null(), old.wrapping_add(bytes)));
+            }
+        }
+        true
+    }
+
+    /// The same with data for all blocks, once this has access to the part.
+    unsafe fn apply_all(
+        &self,
+        access: &Access<'_>,
+        base: *mut u8,
+        blocks: &Blocks,
+        (data, old): (*const u8, *mut u8),
+    ) {
         if self.word.is_none() && blocks.len() > 1 {
             // An element may have gaps, and so lie in several blocks.
             // SAFETY: the caller guarantees the memory, and this is alone on the part.
-            unsafe { self.apply_apart(base, blocks, (data, old)) };
-            return true;
+            return unsafe { self.apply_apart(base, blocks, (data, old)) };
         }
         let mut done = 0;
         for (offset, bytes) in blocks.iter() {
@@ -197,14 +229,13 @@ impl Update {
             let old = if old.is_null() { old } else { old.wrapping_add(done) };
             // SAFETY: the caller guarantees the memory; what is not atomic is alone on the part.
             unsafe {
-                match (&access, self.word) {
+                match (access, self.word) {
                     (Access::Short { .. }, Some(word)) => self.apply_words(word, at, (data, old), bytes),
                     _ => self.apply_here(at, (data, old), bytes),
                 }
             }
             done += bytes;
         }
-        true
     }
 
     /// Accumulates to a copy of the blocks in one piece, and writes it back.
@@ -225,7 +256,8 @@ impl Update {
     /// Accumulates to one run that no other thread accumulates to.
     ///
     /// # Safety
-    /// As [`apply`](Update::apply).
+    /// The run lies in memory of the window. The data have as many bytes, unless the operation is
+    /// `MPI_NO_OP`. `old` is null or has room for them.
     pub unsafe fn apply_here(&self, at: *mut u8, (data, old): (*const u8, *mut u8), bytes: usize) {
         // SAFETY: the caller guarantees the memory, as this function demands.
         unsafe {

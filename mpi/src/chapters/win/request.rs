@@ -4,7 +4,8 @@
 //! action | operation | element | tag of reply | number of blocks | offset and length of each block | data
 //! ```
 //! All but the data are words. An action that returns data has its reply under a tag of its own, and so may
-//! an accumulate; a reply of another length says that the target has refused the request.
+//! an accumulate; a reply of another length says that the target has refused the request. The data of a put
+//! or an accumulate are for the first bytes of the blocks.
 //!
 //! Invariant: requests of an origin to a target arrive in the order in which they were sent.
 

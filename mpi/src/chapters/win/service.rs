@@ -122,9 +122,9 @@ impl Service {
         }
         let bytes = head.blocks.bytes();
         match head.action {
-            Action::Put if data.len() == bytes => {
+            Action::Put if data.len() <= bytes => {
                 // SAFETY: the blocks lie in the window, as was checked.
-                unsafe { scatter(self.base, &head.blocks, data.as_ptr()) };
+                unsafe { scatter(self.base, &head.blocks.first(data.len(), bytes), data.as_ptr()) };
                 Done::Silent
             }
             Action::Get => {
@@ -145,14 +145,14 @@ impl Service {
 
     fn accumulate(&self, job: &Job, head: &Head, data: &[u8], bytes: usize) -> Done {
         let Ok(update) = Update::of_request(head.op, head.element) else { return Done::Refused };
-        if data.len() != bytes && head.op != MPI_NO_OP {
+        if data.len() > bytes || !update.are_whole(data.len()) {
             return Done::Refused;
         }
         let mut reply = vec![0u8; if head.action == Action::Fetch { bytes } else { 0 }].into_boxed_slice();
         let old = if reply.is_empty() { std::ptr::null_mut() } else { reply.as_mut_ptr() };
-        let (part, operands) = ((self.base, self.has_atomics), (data.as_ptr(), old));
-        // SAFETY: the blocks lie in the window and the data have their length, as was checked.
-        let is_done = unsafe { update.apply(part, &head.blocks, operands, self.entry(job)) };
+        let (part, operands) = ((self.base, self.has_atomics), (data.as_ptr(), data.len()));
+        // SAFETY: the blocks lie in the window and have room for the data, as was checked.
+        let is_done = unsafe { update.apply(part, &head.blocks, operands, old, self.entry(job)) };
         match (is_done, head.action) {
             (false, _) => Done::Later,
             (true, Action::Fetch) => Done::Reply(reply),
