@@ -31,6 +31,8 @@ pub struct Watch {
 struct Inner {
     question: Option<Question>,
     next_at: Instant,
+    /// The last look at the question.
+    last_look: Instant,
     /// The number of checks.
     turn: usize,
 }
@@ -41,9 +43,19 @@ struct Question {
     since: Instant,
 }
 
+/// A longer time between two looks is one in which this PE did not run, or the whole machine stood still.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The begin of the time that another PE has to answer, after a time between two looks at the question. A
+/// pause of this PE does not count.
+fn moved(since: Instant, between_looks: Duration) -> Instant {
+    if between_looks > PAUSE { since + between_looks } else { since }
+}
+
 impl Watch {
     pub fn new(limit: Option<Duration>, before_asking: Duration) -> Watch {
-        let inner = Inner { question: None, next_at: Instant::now(), turn: 0 };
+        let now = Instant::now();
+        let inner = Inner { question: None, next_at: now, last_look: now, turn: 0 };
         Watch { limit, before_asking, inner: Mutex::new(inner), answer: Box::default() }
     }
 
@@ -54,6 +66,10 @@ impl Watch {
         let Some(limit) = self.limit.filter(|_| since.elapsed() > self.before_asking) else { return };
         let Some(mut inner) = try_locked(&self.inner) else { return };
         let now = Instant::now();
+        let between_looks = now - std::mem::replace(&mut inner.last_look, now);
+        if let Some(question) = &mut inner.question {
+            question.since = moved(question.since, between_looks);
+        }
         if let Some(question) = inner.question.take_if(|question| question.counter.is_done()) {
             let has_left = self.answer.load(Ordering::Relaxed) == LEFT;
             job.far_left[question.pe].store(has_left, Ordering::Relaxed);
@@ -148,7 +164,14 @@ mod tests {
                 assert!(is_checked, "{n} PEs, {ppn} a node: nobody checks node {node}");
             }
         }
-        assert_eq!(checked(0, 1, 1), []);
-        assert_eq!(checked(0, 4, 4), []);
+        assert_eq!(checked(0, 1, 1), [] as [Pe; 0]);
+        assert_eq!(checked(0, 4, 4), [] as [Pe; 0]);
+    }
+
+    #[test]
+    fn a_pause_of_this_pe_is_not_the_silence_of_another() {
+        let since = Instant::now();
+        let [short, long] = [20, 29_000].map(Duration::from_millis);
+        assert_eq!((moved(since, short), moved(since, long)), (since, since + long));
     }
 }
