@@ -194,14 +194,13 @@ unsafe fn update(
     let bytes = if op == MPI_NO_OP { 0 } else { origin.describe(mpi, "origin")?.1 };
     let room = match &result {
         Some(result) => result.describe(mpi, "result")?.1,
-        None if bytes > 0 => usize::MAX,
-        None => 0,
+        None => usize::MAX,
     };
-    let fitting = bytes..=if result.is_some() { room } else { usize::MAX };
     window.serve(mpi);
-    if room == 0 || layout.size() == 0 {
+    let has_task = result.is_some() || bytes > 0;
+    if !has_task || room == 0 || layout.size() == 0 {
         // A type without data is made of no predefined type.
-        return target(mpi, window, &place, fitting).map(|_| None);
+        return target(mpi, window, &place, bytes..=room).map(|_| None);
     }
     let element = element_of(layout)?;
     let op = if bytes > 0 { op } else { MPI_NO_OP };
@@ -220,7 +219,7 @@ unsafe fn update(
             "the datatypes of the origin and of the target are not made of the same predefined type"
         );
     }
-    let Some((rank, blocks, there)) = target(mpi, window, &place, fitting)? else { return Ok(None) };
+    let Some((rank, blocks, there)) = target(mpi, window, &place, bytes..=room)? else { return Ok(None) };
     let packed = match op {
         MPI_NO_OP => None,
         // SAFETY: the caller promises the elements.
