@@ -68,7 +68,7 @@ fn mistakes_are_refused() {
         (&["--op", "barrier", "--pes", "0"], "1..=16777216"),
         (&["--op", "barrier", "--pes", "4", "--algorithm", "tre"], "did you mean tree?"),
         (&["--op", "all-to-all", "--pes", "100000", "--algorithm", "linear"], "--limit 50"),
-        (&["--op", "broadcast", "--pes", "4", "--bytes", "1k"], "with K, M or G"),
+        (&["--op", "broadcast", "--pes", "4", "--bytes", "1kb"], "with K, M or G"),
         (&["--op", "barrier", "--pes", "4", "--contention", "some"], "fluid"),
         (&["--op", "barrier", "--pes", "4", "--machine", "no-file.toml"], "no-file.toml"),
     ] {

@@ -105,15 +105,15 @@ pub fn leave(mpi: &'static Mpi) -> Result {
         return Ok(());
     }
     users.has_left = true;
-    end()
+    end(mpi)
 }
 
 /// Leaves the job, unless another interface is in use.
-fn end() -> Result {
+fn end(mpi: &Mpi) -> Result {
+    request::finish_receives(mpi);
     // The end waits for all PEs, and completes everything. The process leaves its launcher when it exits.
     let left = process::release()?;
     library::close();
-    request::forget_detached();
     // The others see that this PE has left, and not that it is lost.
     drop(left);
     Ok(())
@@ -140,7 +140,7 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
     }
     let resting = users.resting.take().filter(|_| is_orderly);
     drop(users);
-    if let Some(Err(error)) = resting.map(|_| end()) {
+    if let Some(Err(error)) = resting.map(end) {
         eprintln!("leaving the job: {}", error.text());
     }
 }

@@ -431,10 +431,19 @@ fn finish(mpi: &Mpi, mut is_meant: impl FnMut(&mut Detached) -> bool) {
     }
 }
 
-/// Forgets the receives without a request, after the end of the job.
-pub fn forget_detached() {
-    let forgotten = std::mem::take(&mut *detached());
-    drop(forgotten);
+/// Completes the receives without a request, before this process leaves its job. One that has no message yet
+/// may never get it, and is cancelled.
+pub fn finish_receives(mpi: &Mpi) {
+    let receives = std::mem::take(&mut *detached());
+    for mut receive in receives {
+        let is_cancelled = match &receive.active {
+            Active::Message(message) => mpi.core.cancel_receive(message.id),
+            _ => false,
+        };
+        if !is_cancelled {
+            receive.active.wait(mpi);
+        }
+    }
 }
 
 /// Waits for an operation without a request.
