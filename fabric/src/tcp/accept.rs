@@ -2,7 +2,7 @@
 //! not the connection to a peer.
 
 use super::cipher::Exchange;
-use super::connect::{ALL_ATTEMPTS, receive_exactly, send_whole};
+use super::connect::{SHORTAGE_MAX, receive_exactly, send_whole};
 use super::domain::{Domain, Fault, Tag};
 use super::handshake::{self, HELLO_BYTES, PROOF_BYTES, Side, Terms};
 use super::peer::{Attempt, Link};
@@ -89,7 +89,7 @@ impl Domain {
         }
         let (now, mut shortage) = (Instant::now(), self.shortage.lock());
         let since = shortage.as_ref().map_or(now, |shortage| shortage.since);
-        if now - since > ALL_ATTEMPTS {
+        if now - since > SHORTAGE_MAX {
             let _ = self.fault.set(Fault::Descriptors("accepting a connection", error.to_string()));
         }
         self.watch_listeners(Interest::Nothing);

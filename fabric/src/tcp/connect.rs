@@ -17,7 +17,9 @@ use std::time::{Duration, Instant};
 /// one, because the peer may be a process that the system rarely runs.
 const ATTEMPT: Duration = Duration::from_secs(5);
 /// The time limit of all attempts together.
-pub(super) const ALL_ATTEMPTS: Duration = Duration::from_secs(60);
+const ALL_ATTEMPTS: Duration = Duration::from_secs(60);
+/// The time for which a process waits for a descriptor. Nobody may take it for lost before it says so.
+pub(super) const SHORTAGE_MAX: Duration = Duration::from_secs(3);
 /// The same after a connection was reset.
 const ATTEMPTS_AFTER_RESET: Duration = Duration::from_secs(5);
 /// The shortest and the longest pause between two attempts.
@@ -220,7 +222,11 @@ impl Domain {
                 }
                 Link::Waiting(until, history) if now > *until => {
                     let history = history.clone();
-                    let limit = if history.reset.is_some() { ATTEMPTS_AFTER_RESET } else { ALL_ATTEMPTS };
+                    let limit = match (&history.reset, history.lacks_descriptors) {
+                        (Some(_), _) => ATTEMPTS_AFTER_RESET,
+                        (None, true) => SHORTAGE_MAX,
+                        (None, false) => ALL_ATTEMPTS,
+                    };
                     if now - history.since <= limit && !history.is_hopeless() {
                         *link = self.next_attempt(peer, history);
                         continue;
