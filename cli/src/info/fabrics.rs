@@ -57,10 +57,7 @@ struct Row {
 impl Report {
     /// Queries the libfabric that the settings name.
     pub fn gather(settings: &Settings) -> Report {
-        let fast = match settings.fabric {
-            FabricKind::Auto => pelago::fabric::fast_choice(settings),
-            _ => None,
-        };
+        let fast = fast_network(settings);
         let surveyed = survey(&fast.clone().unwrap_or_else(|| pelago::fabric::choice(settings)));
         let offers_fast = surveyed.as_ref().is_ok_and(|survey| survey.chosen().is_some());
         let fast = fast.map(|_| offers_fast);
@@ -147,12 +144,16 @@ fn survey(choice: &Choice) -> Result<Survey, OfiError> {
 
 /// The fabric that a job of several nodes uses under these settings, and the reason.
 pub fn between_nodes(settings: &Settings) -> String {
-    let fast = match settings.fabric {
+    let is_usable = |choice| survey(&choice).is_ok_and(|survey| survey.chosen().is_some());
+    used(settings, fast_network(settings).map(is_usable))
+}
+
+/// The choice among the offers of libfabric if this machine has a fast network and no fabric is set.
+fn fast_network(settings: &Settings) -> Option<Choice> {
+    match settings.fabric {
         FabricKind::Auto => pelago::fabric::fast_choice(settings),
         _ => None,
-    };
-    let is_usable = |choice| survey(&choice).is_ok_and(|survey| survey.chosen().is_some());
-    used(settings, fast.map(is_usable))
+    }
 }
 
 /// The fabric that is used. `fast` tells whether libfabric is usable on a fast network; `None` if there is no

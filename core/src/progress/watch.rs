@@ -46,9 +46,9 @@ struct Question {
 /// A longer time between two looks is one in which this PE did not run, or the whole machine stood still.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The begin of the time that another PE has to answer, after a time between two looks at the question. A
-/// pause of this PE does not count.
-fn moved(since: Instant, between_looks: Duration) -> Instant {
+/// The start of the time that another PE has to reply. If this PE has made a pause between two looks at the
+/// question, the start is later by that pause.
+fn start_without_pause(since: Instant, between_looks: Duration) -> Instant {
     if between_looks > PAUSE { since + between_looks } else { since }
 }
 
@@ -68,7 +68,7 @@ impl Watch {
         let now = Instant::now();
         let between_looks = now - std::mem::replace(&mut inner.last_look, now);
         if let Some(question) = &mut inner.question {
-            question.since = moved(question.since, between_looks);
+            question.since = start_without_pause(question.since, between_looks);
         }
         if let Some(question) = inner.question.take_if(|question| question.counter.is_done()) {
             let has_left = self.answer.load(Ordering::Relaxed) == LEFT;
@@ -112,11 +112,11 @@ impl Watch {
 /// partner on another node.
 fn whom_to_ask(job: &Job, awaited: Awaited, turn: usize) -> Option<Pe> {
     let is_far = |pe: &Pe| job.memory.block(*pe).is_none() && job.routes.to(*pe) == Route::Net;
-    let awaited = awaited.pe().filter(is_far);
-    let turns = if awaited.is_some() { 2 } else { 1 };
-    match awaited {
-        Some(pe) if turn.is_multiple_of(turns) => Some(pe),
-        _ => partner(job.my_pe(), job.n_pes(), is_far, turn / turns),
+    let partner = |turn| partner(job.my_pe(), job.n_pes(), is_far, turn);
+    match awaited.pe().filter(is_far) {
+        None => partner(turn),
+        Some(pe) if turn.is_multiple_of(2) => Some(pe),
+        Some(_) => partner(turn / 2),
     }
 }
 
@@ -172,6 +172,7 @@ mod tests {
     fn a_pause_of_this_pe_is_not_the_silence_of_another() {
         let since = Instant::now();
         let [short, long] = [20, 29_000].map(Duration::from_millis);
-        assert_eq!((moved(since, short), moved(since, long)), (since, since + long));
+        assert_eq!(start_without_pause(since, short), since);
+        assert_eq!(start_without_pause(since, long), since + long);
     }
 }

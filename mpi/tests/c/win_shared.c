@@ -244,21 +244,22 @@ static void hints(MPI_Comm comm) {
     MPI_Info_delete(info, order);
     MPI_Info_set(info, gaps, "true");
     DONE(MPI_Win_set_info(win, info));
-    CHECK(has_hint(win, gaps, NULL), 1, "the hint of gaps in a window of other memory");
+    CHECK(has_hint(win, gaps, NULL), 1, "alloc_shared_noncontig of a window that is not shared");
     DONE(MPI_Win_free(&win));
     /* It cannot be changed later, and is not in use unless all processes give it. */
     DONE(MPI_Win_allocate_shared(8, 1, rank == 0 ? info : MPI_INFO_NULL, comm, &base, &win));
-    CHECK(has_hint(win, gaps, size == 1 ? "true" : "false"), 1, "the hint of gaps that one process gives");
+    const char *given_by_all = size == 1 ? "true" : "false";
+    CHECK(has_hint(win, gaps, given_by_all), 1, "alloc_shared_noncontig, set by rank 0 alone");
     DONE(MPI_Win_free(&win));
     DONE(MPI_Win_allocate_shared(8, 1, MPI_INFO_NULL, comm, &base, &win));
-    CHECK(has_hint(win, gaps, "false"), 1, "the hint of gaps that nobody gives");
+    CHECK(has_hint(win, gaps, "false"), 1, "alloc_shared_noncontig, set by no process");
     DONE(MPI_Win_set_info(win, info));
-    CHECK(has_hint(win, gaps, "false"), 1, "the hint of gaps that is given later");
+    CHECK(has_hint(win, gaps, "false"), 1, "alloc_shared_noncontig, set after the window was made");
     DONE(MPI_Win_free(&win));
     DONE(MPI_Win_allocate_shared(8, 1, info, comm, &base, &win));
     MPI_Info_set(info, gaps, "false");
     DONE(MPI_Win_set_info(win, info));
-    CHECK(has_hint(win, gaps, "true"), 1, "the hint of gaps that all give");
+    CHECK(has_hint(win, gaps, "true"), 1, "alloc_shared_noncontig, set by all processes");
     DONE(MPI_Win_free(&win));
     MPI_Info_free(&info);
 }

@@ -43,7 +43,7 @@ pub struct Epoch {
     pub exposure: Option<Vec<Token>>,
     pub locks: HashMap<usize, Hold>,
     /// How many locks of `MPI_PROC_NULL` it holds. They keep nobody out.
-    pub locks_of_nobody: usize,
+    pub proc_null_locks: usize,
 }
 
 impl Access {
@@ -72,7 +72,7 @@ impl Epoch {
 
     /// Whether a call of `MPI_Win_lock` has no counterpart yet.
     pub fn has_locks(&self) -> bool {
-        self.locks_of_nobody > 0 || !self.locks.is_empty()
+        self.proc_null_locks > 0 || !self.locks.is_empty()
     }
 }
 

@@ -167,7 +167,7 @@ pub unsafe fn win_lock(mpi: &Mpi, lock_type: c_int, rank: c_int, assert: c_int, 
     if rank == MPI_PROC_NULL {
         let mut epoch = window.epoch();
         window.open_locks(&mut epoch)?;
-        epoch.locks_of_nobody += 1;
+        epoch.proc_null_locks += 1;
         window.record.is_passive.store(true, Ordering::Relaxed);
         return Ok(());
     }
@@ -196,8 +196,8 @@ pub unsafe fn win_unlock(mpi: &Mpi, rank: c_int, win: MPI_Win) -> Result {
     let window = find(win)?;
     if rank == MPI_PROC_NULL {
         let mut epoch = window.epoch();
-        ensure!(epoch.locks_of_nobody > 0, MPI_ERR_RMA_SYNC, "{}", not_locked("MPI_PROC_NULL"));
-        epoch.locks_of_nobody -= 1;
+        ensure!(epoch.proc_null_locks > 0, MPI_ERR_RMA_SYNC, "{}", not_locked("MPI_PROC_NULL"));
+        epoch.proc_null_locks -= 1;
         window.close_locks(&mut epoch);
         return Ok(());
     }
