@@ -406,7 +406,7 @@ impl Direct<'_> {
                 self.tell_begun();
             }
             let shown = if me == root { source(root).cast_const() } else { self.look(root, number, all) };
-            // A root whose block stays in its source (MPI_IN_PLACE) writes nothing, as the source may be constant.
+            // A root whose block stays in its source (MPI_IN_PLACE) writes nothing: that may be constant.
             if me != root || target(me).cast_const() != source(root).cast_const().add(me * bytes) {
                 let blocks = if is_small { shown } else { source(root) };
                 copy::copy(target(me), blocks.add(me * bytes), bytes);
