@@ -46,6 +46,13 @@ struct Question {
 /// A longer time between two looks is one in which this PE did not run, or the whole machine stood still.
 const PAUSE: Duration = Duration::from_secs(1);
 
+/// The time between two looks at the question in one wait, whose first look may be at `first`. The time in which
+/// the PE computes between two waits does not count: other threads make progress then, and a wait makes some
+/// before its first look.
+fn between_looks(last: Instant, first: Instant, now: Instant) -> Duration {
+    now.saturating_duration_since(last.max(first))
+}
+
 /// The start of the time that another PE has to reply. If this PE has made a pause between two looks at the
 /// question, the start is later by that pause.
 fn start_without_pause(since: Instant, between_looks: Duration) -> Instant {
@@ -66,7 +73,8 @@ impl Watch {
         let Some(limit) = self.limit.filter(|_| since.elapsed() > self.before_asking) else { return };
         let Some(mut inner) = try_locked(&self.inner) else { return };
         let now = Instant::now();
-        let between_looks = now - std::mem::replace(&mut inner.last_look, now);
+        let last_look = std::mem::replace(&mut inner.last_look, now);
+        let between_looks = between_looks(last_look, since + self.before_asking, now);
         if let Some(question) = &mut inner.question {
             question.since = start_without_pause(question.since, between_looks);
         }
@@ -174,5 +182,14 @@ mod tests {
         let [short, long] = [20, 29_000].map(Duration::from_millis);
         assert_eq!(start_without_pause(since, short), since);
         assert_eq!(start_without_pause(since, long), since + long);
+    }
+
+    #[test]
+    fn a_time_between_two_waits_is_not_a_pause() {
+        let last = Instant::now();
+        let [minute, second, moment] = [60_000, 1000, 5].map(Duration::from_millis);
+        assert_eq!(between_looks(last, last + minute, last + minute + moment), moment);
+        assert_eq!(between_looks(last + minute, last + second, last + minute + moment), moment);
+        assert_eq!(between_looks(last, last - second, last + minute), minute);
     }
 }

@@ -38,7 +38,7 @@ pub unsafe fn sweep<T: Element>(
         let is_aligned = (left as usize | right as usize | into as usize).is_multiple_of(align_of::<T>());
         if is_aligned && bytes <= FEW * size_of::<T>() {
             one_by_one(left, right, into, bytes, combine);
-        } else if size_of::<T>() <= BLOCK_BYTES {
+        } else if const { size_of::<T>() <= BLOCK_BYTES } {
             in_blocks(left, right, into, bytes, combine);
         } else {
             huge(left, right, into, bytes, combine);
@@ -90,6 +90,16 @@ unsafe fn huge<T: Element>(
     }
 }
 
+/// Memory on the stack. The alignment of elements is asked for in [`Combiner`](super::Combiner).
+#[repr(C, align(64))]
+struct Block(MaybeUninit<[u8; BLOCK_BYTES]>);
+
+impl Block {
+    fn start(&mut self) -> *mut u8 {
+        self.0.as_mut_ptr().cast()
+    }
+}
+
 /// Copies blocks to the stack, combines them there, and copies the results out.
 ///
 /// # Safety
@@ -102,12 +112,8 @@ unsafe fn in_blocks<T: Element>(
     bytes: usize,
     combine: impl Fn(T, T) -> T,
 ) {
-    /// The alignment of elements is asked for in [`Combiner`](super::Combiner).
-    #[repr(C, align(64))]
-    struct Block(MaybeUninit<[u8; BLOCK_BYTES]>);
-
-    let mut blocks = [const { Block(MaybeUninit::uninit()) }; 2];
-    let [ours, theirs] = blocks.each_mut().map(|block| block.0.as_mut_ptr().cast::<u8>());
+    let (mut ours, mut theirs) = (Block(MaybeUninit::uninit()), Block(MaybeUninit::uninit()));
+    let (ours, theirs) = (ours.start(), theirs.start());
     let block_bytes = BLOCK_BYTES - BLOCK_BYTES % size_of::<T>();
     let mut start = 0;
     while start < bytes {
