@@ -381,7 +381,7 @@ settings! {
         help "how long the host of another PE may be silent before the job ends; checked by waiting PEs";
     service: bool = parse::switch, "PELAGO_SERVICE_THREAD", "on", Waiting,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
-        help "between nodes: a progress thread serves other PEs while this one computes";
+        help "between nodes: a thread of the runtime serves other PEs while this one computes";
     sim_seed: Option<u64> = parse::seed, "PELAGO_SIM_SEED", "none", Simulation,
         accepts "none, or a number from 0 to 18446744073709551615",
         help "seed of the faults of the simulated network between threads; none: no faults";

@@ -1,9 +1,10 @@
 //! Pelago: one-sided communication between the processing elements (PEs) of a job.
 //!
 //! N PEs run the same program. Each owns a part of a global address space, and any PE reads and writes any
-//! part without the owner's help: a *put* writes to another PE's memory, a *get* reads from it, a *barrier*
-//! lets all meet. PEs are processes (started by `pelago run`, hydra, mpirun or Slurm), threads of such
-//! processes ([`run`]), or threads of one process ([`spmd`]). The [`guide`] begins with the first program.
+//! part, without a call of the owner's program: a *put* writes to another PE's memory, a *get* reads from it,
+//! a *barrier* lets all meet. PEs are processes (started by `pelago run`, hydra, mpirun or Slurm), threads of
+//! such processes ([`run`]), or threads of one process ([`spmd`]). The [`guide`] begins with the first
+//! program.
 //!
 //! ```
 //! use pelago::prelude::*;

@@ -1,7 +1,8 @@
 # A token goes round the ring of PEs, by a put with a signal to the next one: Python with shmem4py and NumPy.
 #
-# Build: OSHCC=~/opt/pelago/bin/oshcc python3 -m pip install 'numpy<2' shmem4py==1.0.0
-# Run:   pelago run -n 4 python3 ring.py
+# Build: python3 -m venv ~/shmem
+#        OSHCC=~/opt/pelago/bin/oshcc ~/shmem/bin/pip install --no-binary shmem4py 'numpy<2' shmem4py==1.0.0
+# Run:   ~/opt/pelago/bin/oshrun -n 4 ~/shmem/bin/python ring.py
 # Prints:
 #   the token has passed 4 PEs
 import numpy

@@ -46,9 +46,9 @@ struct Question {
 /// A longer time between two looks is one in which this PE did not run, or the whole machine stood still.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The time between two looks at the question in one wait, whose first look may be at `first`. The time in which
-/// the PE computes between two waits does not count: other threads make progress then, and a wait makes some
-/// before its first look.
+/// The time between two looks at the question in one wait, whose first look may be at `first`. The time in
+/// which the PE computes between two waits does not count: other threads make progress then, and a wait makes
+/// some before its first look.
 fn between_looks(last: Instant, first: Instant, now: Instant) -> Duration {
     now.saturating_duration_since(last.max(first))
 }
