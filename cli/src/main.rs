@@ -16,6 +16,7 @@ mod info;
 mod man;
 mod measure;
 mod model;
+mod mpiexec;
 mod ps;
 mod record;
 mod run;
@@ -85,7 +86,15 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = parse(std::env::args_os().collect()).unwrap_or_else(|error| refuse(&error));
+    let words = match mpiexec::translated(std::env::args_os().collect()) {
+        Ok(Some(words)) => words,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(error) => {
+            tell(&format!("{error:#}\n"));
+            return ExitCode::from(USAGE_EXIT_CODE);
+        }
+    };
+    let cli = parse(words).unwrap_or_else(|error| refuse(&error));
     let (name, outcome) = match cli.command {
         Command::Run(run) => ("run", run.execute()),
         Command::Agent(agent) => ("agent", agent.execute()),

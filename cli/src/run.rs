@@ -6,7 +6,7 @@ mod tools;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use pelago::coll::select::forced;
 use pelago::coll::tuning;
 use pelago_apps::nearest;
 use pelago_boot::{
-    Cause, Failure, InputTo, JobSpec, LaunchError, Program, Settings, end_by_signal, launch, tell,
+    Cause, Failure, InputTo, JobSpec, LaunchError, Program, Settings, end_by_signal, launch, resolve, tell,
 };
 use rustix::process::Signal;
 
@@ -211,14 +211,6 @@ impl Run {
 /// The command line with `-n 4` in the place of `-np 4`, which other launchers have, and of `-n4`: as an
 /// option alone, not among the arguments of the program.
 pub fn spelled(mut words: Vec<OsString>) -> Vec<OsString> {
-    let command = Run::augment_args(clap::Command::new("run"));
-    let takes_value = |word: &str| {
-        let is_it = |arg: &&clap::Arg| match word.strip_prefix("--") {
-            Some(long) => arg.get_long() == Some(long) && !arg.is_require_equals_set(),
-            None => arg.get_short().is_some_and(|short| word == format!("-{short}")),
-        };
-        command.get_opts().find(is_it).is_some_and(|arg| arg.get_action().takes_values())
-    };
     let mut at = 2;
     while let Some(word) = words.get(at).and_then(|word| word.to_str()).filter(|word| word.starts_with('-')) {
         if let Some(spelled) = number_spelled(word) {
@@ -229,6 +221,16 @@ pub fn spelled(mut words: Vec<OsString>) -> Vec<OsString> {
         }
     }
     words
+}
+
+/// Whether an option of this command has its value in the next word.
+pub fn takes_value(word: &str) -> bool {
+    let command = Run::augment_args(clap::Command::new("run"));
+    let is_it = |arg: &&clap::Arg| match word.strip_prefix("--") {
+        Some(long) => arg.get_long() == Some(long) && !arg.is_require_equals_set(),
+        None => arg.get_short().is_some_and(|short| word == format!("-{short}")),
+    };
+    command.get_opts().find(is_it).is_some_and(|arg| arg.get_action().takes_values())
 }
 
 /// The words for `-np` (the number follows), and for `-np4` and `-n4`.
@@ -266,6 +268,10 @@ fn option_suggestion(word: &str) -> String {
 /// Adds the list of applications to the error that a name is neither a program nor an application.
 fn explain(error: LaunchError) -> anyhow::Error {
     match error {
+        LaunchError::NotFound { searched: true, program } if is_program(&program) => {
+            let name = program.display();
+            anyhow!("{name:?} is not a program in PATH. Write ./{name} for the one in this folder")
+        }
         LaunchError::NotFound { searched: true, program } => {
             let name = program.display();
             let suggestion = app::suggestion(&name.to_string());
@@ -273,6 +279,11 @@ fn explain(error: LaunchError) -> anyhow::Error {
         }
         error => anyhow!(error),
     }
+}
+
+/// Whether the working directory has a program of this name.
+fn is_program(name: &Path) -> bool {
+    resolve(&Path::new(".").join(name)).is_ok()
 }
 
 fn number_of_pes(text: &str) -> Result<usize, String> {

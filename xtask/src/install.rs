@@ -55,7 +55,7 @@ pub struct Install {
     /// Do not access the network
     #[arg(long)]
     offline: bool,
-    /// Install neither `pelago` nor `oshrun`: for programs that run without a launcher.
+    /// Install neither `pelago` nor `oshrun` and `mpiexec`: for programs that run without a launcher.
     #[arg(skip)]
     without_command: bool,
 }
@@ -96,6 +96,9 @@ impl Install {
             place.copy("bin/pelago", &built.join("pelago"), 0o755)?;
             place.pages_of_command(&built)?;
             place.completions(&built)?;
+            for name in scripts::LAUNCHERS {
+                place.link(&format!("bin/{name}"), "pelago")?;
+            }
         }
         place.libraries(&library)?;
         for (path, text) in header::all_files()? {

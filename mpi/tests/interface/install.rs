@@ -123,14 +123,15 @@ fn mpiexec_takes_what_other_launchers_take() {
             assert_eq!(said.output(), expected, "{arguments:?}");
         }
     }
-    for option in ["-v", "--version"] {
+    for option in ["-V", "--version"] {
         let version = format!("mpiexec (Pelago) {}\n", env!("CARGO_PKG_VERSION"));
         assert_eq!(said_by("mpiexec", &[option]).output(), version);
     }
-    assert!(said_by("mpirun", &["--help"]).output().starts_with("Usage: mpiexec"));
+    assert!(said_by("mpirun", &["--help"]).output().starts_with("Usage: mpirun"));
     said_by("mpiexec", &["-np"]).assert_refused(2, &["-np lacks its value"]);
     said_by("mpiexec", &["-ppn", "two", path]).assert_refused(2, &["a number of PEs, not two"]);
-    said_by("mpiexec", &["-f", "h", "-ppn", "2", path]).assert_refused(2, &["the numbers of PEs in h"]);
+    said_by("mpiexec", &["-f", "h", "-ppn", "2", path])
+        .assert_refused(2, &["the numbers of PEs in the file"]);
     said_by("mpiexec", &["-wdir", "/no/such", path]).assert_refused(2, &["/no/such"]);
     said_by("mpiexec", &["-env", "COLOUR"]).assert_refused(2, &["-env lacks its value"]);
     said_by("mpiexec", &["-n", "1", path, ":", "-n"]).assert_refused(2, &["-n lacks its value"]);
@@ -141,6 +142,19 @@ fn mpiexec_takes_what_other_launchers_take() {
     said_by("mpiexec", &["-H", "localhost", "-n", "2", path])
         .assert_refused(2, &["do not fit into the 1 slot"]);
     said_by("mpiexec", &["--bind-to", "moon", path]).assert_refused(2, &["not moon"]);
+}
+
+/// Names that a script for the shell would use for itself, and a function of bash.
+#[test]
+fn mpiexec_passes_the_environment_on() {
+    let mut command = tool("mpiexec");
+    let names = ["bin", "count", "file", "hosts", "list", "name", "number", "word", "BASH_FUNC_f%%"];
+    names.iter().for_each(|name| drop(command.env(name, format!("my {name}"))));
+    command.args(["-n", "1", "env"]);
+    let said = end_of(command).output();
+    for name in names {
+        assert!(said.contains(&format!("\n{name}=my {name}\n")), "{name}: {said}");
+    }
 }
 
 #[test]

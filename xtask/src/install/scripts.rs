@@ -1,15 +1,16 @@
 //! The scripts, and the files of pkg-config and CMake, of the installation, from their templates.
 
 const WRAPPER: &str = include_str!("wrapper.sh");
-const LAUNCHER: &str = include_str!("launcher.sh");
 const SHMEM_PC: &str = include_str!("pelago-shmem.pc.in");
 const MPI_PC: &str = include_str!("pelago-mpi.pc.in");
 const CMAKE: &str = include_str!("PelagoConfig.cmake.in");
 const CMAKE_VERSION: &str = include_str!("PelagoConfigVersion.cmake.in");
 
 /// Further names of installed files: the link and the file in the same folder.
-pub const LINKS: [(&str, &str); 3] =
-    [("bin/mpic++", "mpicxx"), ("bin/mpirun", "mpiexec"), ("lib/pkgconfig/mpi.pc", "pelago-mpi.pc")];
+pub const LINKS: [(&str, &str); 2] = [("bin/mpic++", "mpicxx"), ("lib/pkgconfig/mpi.pc", "pelago-mpi.pc")];
+
+/// The names under which the command starts programs as other launchers do (`cli/src/mpiexec.rs`).
+pub const LAUNCHERS: [&str; 3] = ["mpiexec", "mpirun", "oshrun"];
 
 /// A compiler wrapper.
 struct Wrapper {
@@ -73,10 +74,6 @@ pub fn files() -> Vec<(String, String, u32)> {
     // One version for all packages of the workspace.
     let version = env!("CARGO_PKG_VERSION");
     let wrappers = WRAPPERS.iter().map(|wrapper| (format!("bin/{}", wrapper.name), wrapper.text(), 0o755));
-    let launcher = |name: &str, interface: &str| {
-        let text = LAUNCHER.replace("@NAME@", name).replace("@INTERFACE@", interface);
-        (format!("bin/{name}"), text.replace("@VERSION@", version), 0o755)
-    };
     let pkg_config = |name: &str, text: &str| {
         (format!("lib/pkgconfig/{name}.pc"), text.replace("@VERSION@", version), 0o644)
     };
@@ -84,8 +81,6 @@ pub fn files() -> Vec<(String, String, u32)> {
         (format!("lib/cmake/Pelago/{name}.cmake"), text.replace("@VERSION@", version), 0o644)
     };
     let others = [
-        launcher("oshrun", "OpenSHMEM"),
-        launcher("mpiexec", "MPI"),
         pkg_config("pelago-shmem", SHMEM_PC),
         pkg_config("pelago-mpi", MPI_PC),
         cmake("PelagoConfig", CMAKE),
