@@ -293,7 +293,7 @@ settings! {
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "where a node has a core for each of its PEs: keep two PEs from sharing one; affinity masks \
               are obeyed and stay as they are";
-    init_timeout: Duration = parse::seconds, "PELAGO_INIT_TIMEOUT", "60", Start,
+    init_timeout: Duration = parse::seconds, "PELAGO_INIT_TIMEOUT", "300", Start,
         accepts "seconds above 0 and up to 1000000, such as 60 or 0.5",
         help "how long a PE and the launcher wait for the others while the job forms";
     counters: bool = parse::switch, "PELAGO_COUNTERS", "off", Diagnosis,

@@ -36,8 +36,11 @@ pub fn light() {
 
 /// The counterpart of [`light`] fences of this process. Only if [`is_available`].
 pub fn heavy() {
+    // The process is registered for this fence, so only a lack of memory in the system can refuse it.
     #[cfg(not(loom))]
-    membarrier(Command::PrivateExpedited).expect("the process is registered for this fence");
+    while membarrier(Command::PrivateExpedited).is_err() {
+        std::thread::yield_now();
+    }
     // The model has no system calls: both fences are full ones.
     #[cfg(loom)]
     crate::sync::fence(Ordering::SeqCst);

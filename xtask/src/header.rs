@@ -52,6 +52,7 @@ pub fn files() -> Result<Vec<(&'static str, String)>> {
     let shmem = fill(&shmem, "@JOINED@", &prototype::text(&chapters, "", Home::Joined))?;
     let shmemx = header(SHMEMX_H, &chapters, &generics, Home::Extension)?;
     let pshmem = fill(PSHMEM_H, "@PROTOTYPES@", &prototype::text(&chapters, "p", Home::Standard))?;
+    let pshmem = fill(&pshmem, "@OVERLOADS@", &overload::of_profiling(&chapters))?;
     Ok(vec![
         ("shmem.h", shmem),
         ("pshmem.h", pshmem),

@@ -221,14 +221,13 @@ impl Memory {
     /// # Safety
     /// The range lies in PE `me`'s pool, and no thread uses it.
     pub unsafe fn clear(&self, me: Pe, (offset_bytes, bytes): (usize, usize), keeps_pages: bool) {
-        const PAGE_BYTES: usize = 4096;
         let (start, end) = (offset_bytes, offset_bytes + bytes);
-        let (first, last) = (start.next_multiple_of(PAGE_BYTES).min(end), end / PAGE_BYTES * PAGE_BYTES);
+        let Range { start: first, end: last } = whole_pages(start..end, rustix::param::page_size());
         // SAFETY: the caller guarantees that the range is in the pool and unused; whole pages of a shared
         // mapping can be given back.
         unsafe {
             let heap = self.heap(me);
-            let pages = last.saturating_sub(first);
+            let pages = last - first;
             let are_gone = pages > 0
                 && !keeps_pages
                 && rustix::mm::madvise(heap.add(first).cast(), pages, rustix::mm::Advice::LinuxRemove)
@@ -240,6 +239,13 @@ impl Memory {
             std::ptr::write_bytes(heap.add(last), 0, end - last);
         }
     }
+}
+
+/// The whole pages of the system in a range, whose start is a multiple of their size; the rest would be given
+/// back with them. The range is empty and at the end if it has none.
+fn whole_pages(range: Range<usize>, page_bytes: usize) -> Range<usize> {
+    let first = range.start.next_multiple_of(page_bytes).min(range.end);
+    first..(range.end / page_bytes * page_bytes).max(first)
 }
 
 /// The slot of each PE of a job within a node. PEs of other nodes have none, and take no memory here.
@@ -561,5 +567,21 @@ impl<T: Element> Part<T> {
         // SAFETY: the caller guarantees the length, the lifetime and exclusive access; arrays are aligned for
         // `T`, and any bytes are an element.
         unsafe { std::slice::from_raw_parts_mut(self.start, len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// With pages of 64 KiB a block of 4 KiB has none, also at the start of a page: its neighbours lie there.
+    #[test]
+    fn only_whole_pages_are_given_back() {
+        let (small, large) = (4096, 65536);
+        assert_eq!(whole_pages(large..large + small, large), large..large);
+        assert_eq!(whole_pages(large..large + small, small), large..large + small);
+        assert_eq!(whole_pages(small..3 * large + small, large), large..3 * large);
+        assert_eq!(whole_pages(10..20, small), 20..20);
+        assert_eq!(whole_pages(small - 1..2 * small, small), small..2 * small);
     }
 }

@@ -85,7 +85,8 @@ impl Doorbell {
     /// wait for the same word, if there is one. Before it sleeps, the caller then checks
     /// [`LAST_LOOKS`](Doorbell::LAST_LOOKS) times whether its wait is over.
     pub fn announce(&self, sleepers: &Sleepers, waiters: Option<&AtomicU32>, cause: Cause) -> Announcement {
-        let epoch = self.epoch.load(Ordering::Relaxed);
+        // SYNC POINT doorbell-epoch: a ring whose epoch is seen here has cleared the bit before it is set below.
+        let epoch = self.epoch.load(Ordering::Acquire);
         self.sleeping.fetch_or(cause as u32, Ordering::Relaxed);
         sleepers.add(cause);
         if let Some(waiters) = waiters {
@@ -155,7 +156,8 @@ impl Doorbell {
         if !is_meant || self.sleeping.fetch_and(!bit, Ordering::Relaxed) & bit == 0 {
             return;
         }
-        self.epoch.fetch_add(1, Ordering::Relaxed);
+        // SYNC POINT doorbell-epoch: releases the clearing of the bit.
+        self.epoch.fetch_add(1, Ordering::Release);
         #[cfg(not(loom))]
         wake(&self.epoch);
     }

@@ -7,7 +7,7 @@
 //! memory is made, so the process waits for its identity.
 
 use super::segment::{Nonce, Segment};
-use crate::sync::Ordering;
+use crate::sync::{Ordering, fence};
 use crate::types::{FabricError, FabricResult, Pe};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -157,6 +157,8 @@ pub fn fetch(pe: Pe, address: &[u8], limit: Duration) -> FabricResult<OwnedFd> {
             }
             std::thread::sleep(MADE_POLL);
         }
+        // SYNC POINT segment-nonce: acquires the sizes.
+        fence(Ordering::Acquire);
         Ok(fd)
     })
 }

@@ -344,7 +344,8 @@ impl Segment {
     /// Puts the job's secret into the memory, after all else that identifies it.
     pub(super) fn set_nonce(&self, nonce: Nonce) {
         for (word, value) in self.header().identity.nonce.iter().zip(nonce) {
-            word.store(value, Ordering::Relaxed);
+            // SYNC POINT segment-nonce: releases the sizes, for those who read the nonce by its descriptor.
+            word.store(value, Ordering::Release);
         }
     }
 

@@ -7,12 +7,12 @@ use crate::abi::*;
 use crate::chapters::comm::{self, Comm, KeptComm};
 use crate::chapters::datatype::{self, Datatype};
 use crate::chapters::errhandler::Handler;
-use crate::chapters::error::{Error, Result};
+use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::group::Group;
 use crate::chapters::tool;
 use pelago_core::Core;
 use pelago_core::base::trace::{Category, Event};
-use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct Mpi {
     pub world: Arc<Comm>,
     pub own: Arc<Comm>,
     /// The number of contexts that this PE has given to communicators.
-    contexts: AtomicU32,
+    contexts: AtomicU64,
 }
 
 /// The bit of a context that tells communicators of MPI from teams.
@@ -49,9 +49,17 @@ pub const NO_PARENT: u64 = MPI_CONTEXT | 0xf << 59;
 impl Mpi {
     /// A context that no other communicator of the job has. Its lowest three bits are clear, and so are bits
     /// 59 to 62: a job has fewer than 2^24 PEs.
-    pub fn new_context(&self) -> u64 {
+    ///
+    /// # Errors
+    /// If this PE has given 2^32 contexts: the next would be that of another communicator.
+    pub fn new_context(&self) -> Result<u64> {
         let number = self.contexts.fetch_add(1, Ordering::Relaxed);
-        MPI_CONTEXT | (self.core.my_pe() as u64) << 35 | u64::from(number) << 3
+        ensure!(
+            number <= u32::MAX.into(),
+            MPI_ERR_OTHER,
+            "this process has made 2^32 communicators, windows, files and partitioned sends, and cannot make more"
+        );
+        Ok(MPI_CONTEXT | (self.core.my_pe() as u64) << 35 | number << 3)
     }
 
     /// The communicator with a handle.
@@ -112,7 +120,7 @@ pub fn open(core: Core) -> &'static Mpi {
     let mpi = Box::leak(Box::new(Mpi {
         world: Arc::new(world),
         own: Arc::new(own),
-        contexts: AtomicU32::new(0),
+        contexts: AtomicU64::new(0),
         core,
     }));
     HAS_OPENED.store(true, Ordering::Relaxed);

@@ -46,6 +46,10 @@ int main(int argc, char **argv) {
     WORKS(MPI_Remove_error_code(of_standard));
     WORKS(MPI_Remove_error_class(class));
     EQUAL("MPI_LASTUSEDCODE", before, *last);
+    WORKS(MPI_Add_error_class(&class));
+    WORKS(MPI_Add_error_string(class, "goes with its class"));
+    WORKS(MPI_Remove_error_class(class));
+    EQUAL("MPI_LASTUSEDCODE", before, *last);
     GIVES(MPI_ERR_ARG, MPI_Error_class(code, &found));
     GIVES(MPI_ERR_ARG, MPI_Error_string(-5, text, &length));
     GIVES(MPI_ERR_ARG, MPI_Remove_error_class(MPI_ERR_TAG));

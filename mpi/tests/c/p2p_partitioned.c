@@ -103,6 +103,29 @@ static void mistakes(void) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
+/* A send to MPI_PROC_NULL takes its partitions also when calls for other requests have found it complete. */
+static void to_nobody(void) {
+    int next = (me + 1) % n, before = (me + n - 1) % n, out[2] = {1, 2}, in[2] = {0}, flag;
+    MPI_Request requests[3];
+    MPI_Psend_init(out, 2, 1, MPI_INT, MPI_PROC_NULL, 9, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    MPI_Psend_init(out, 2, 1, MPI_INT, next, 9, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    MPI_Precv_init(in, 2, 1, MPI_INT, before, 9, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[2]);
+    for (int round = 0; round < 2; round++) {
+        MPI_Startall(3, requests);
+        MPI_Pready(0, requests[0]);
+        MPI_Pready(0, requests[1]);
+        MPI_Testall(3, requests, &flag, MPI_STATUSES_IGNORE);
+        CHECK(!flag, "all are complete before partition 1 is ready");
+        MPI_Request_get_status(requests[0], &flag, MPI_STATUS_IGNORE);
+        MPI_Pready(1, requests[0]);
+        MPI_Pready(1, requests[1]);
+        MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
+        CHECK(in[0] == 1 && in[1] == 2, "partitions %d and %d", in[0], in[1]);
+        in[0] = in[1] = 0;
+    }
+    for (int i = 0; i < 3; i++) MPI_Request_free(&requests[i]);
+}
+
 int main(int argc, char **argv) {
     int all;
     MPI_Init(&argc, &argv);
@@ -114,6 +137,7 @@ int main(int argc, char **argv) {
     exchange(3, 12, 1200, 2);
     exchange(2, 5, 100000, 2);
     gaps();
+    to_nobody();
     mistakes();
     MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Finalize();

@@ -149,9 +149,10 @@ fn mpiexec_takes_what_other_launchers_take() {
 fn mpiexec_passes_the_environment_on() {
     let mut command = tool("mpiexec");
     let names = ["bin", "count", "file", "hosts", "list", "name", "number", "word", "BASH_FUNC_f%%"];
-    names.iter().for_each(|name| drop(command.env(name, format!("my {name}"))));
+    command.envs(names.iter().map(|name| (name, format!("my {name}"))));
     command.args(["-n", "1", "env"]);
-    let said = end_of(command).output();
+    let ended = end_of(command);
+    let said = ended.output();
     for name in names {
         assert!(said.contains(&format!("\n{name}=my {name}\n")), "{name}: {said}");
     }

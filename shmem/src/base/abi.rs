@@ -102,8 +102,7 @@ pub(crate) const CTX_NOSTORE: c_long = 1 << 2;
 /// An extension; the library ignores it.
 pub(crate) const CTX_BOUNCE_BUFFER: c_long = 1 << 3;
 
-/// Options of sessions, and bits of a mask of their configurations.
-pub(crate) const CTX_SESSION_BATCH: c_long = 1;
+/// A bit of a mask of the configurations of sessions.
 pub(crate) const CTX_SESSION_TOTAL_OPS: c_long = 1;
 
 /// `SHMEMX_PROGRESS_MPI`.

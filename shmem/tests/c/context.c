@@ -108,6 +108,8 @@ static void check_queries(void) {
     shmem_ctx_session_stop(ctx);
     shmem_ctx_session_stop(ctx);
     shmem_ctx_session_start(SHMEM_CTX_DEFAULT, 0, NULL, 0);
+    /* Hints of other libraries. */
+    shmem_ctx_session_start(SHMEM_CTX_DEFAULT, 1 << 20, NULL, 1 << 20);
     shmem_ctx_session_stop(SHMEM_CTX_DEFAULT);
     shmem_ctx_session_start(SHMEM_CTX_INVALID, 0, NULL, 0);
     shmem_ctx_session_stop(SHMEM_CTX_INVALID);
@@ -147,10 +149,6 @@ static void check_mistake(const char *mistake) {
         CHECK(shmem_team_create_ctx(team, 0, &ctx) == 0);
         shmem_team_destroy(team);
         shmem_ctx_long_p(ctx, &word, 1, 0);
-    } else if (!strcmp(mistake, "session options")) {
-        shmem_ctx_session_start(ctx, 1 << 20, NULL, 0);
-    } else if (!strcmp(mistake, "session mask")) {
-        shmem_ctx_session_start(ctx, 0, NULL, 1 << 20);
     } else if (!strcmp(mistake, "session config")) {
         shmem_ctx_session_start(ctx, 0, NULL, SHMEM_CTX_SESSION_TOTAL_OPS);
     }

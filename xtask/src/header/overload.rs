@@ -14,7 +14,7 @@ pub fn text(generics: &[Generic<'_>], chapters: &[Chapter], home: Home) -> Strin
     let functions: Vec<_> = chapters.iter().flat_map(|chapter| &chapter.functions).collect();
     let mut text = String::new();
     for function in functions.iter().filter(|function| function.home == home && is_complex(function)) {
-        write_for_std(&mut text, function);
+        write_for_std(&mut text, function, "");
     }
     for Generic { name, choices, .. } in generics.iter().filter(|generic| belongs(&generic.name, home)) {
         let targets = choices.iter().flat_map(|(_, form)| [Some(form.plain), form.context]);
@@ -30,6 +30,16 @@ pub fn text(generics: &[Generic<'_>], chapters: &[Chapter], home: Home) -> Strin
     }
     for (name, _, target) in by_handle(chapters).filter(|(name, ..)| belongs(name, home)) {
         write(&mut text, name, target);
+    }
+    text
+}
+
+/// The overloads of the profiling interface: those for `std::complex`.
+pub fn of_profiling(chapters: &[Chapter]) -> String {
+    let mut text = String::new();
+    let functions = chapters.iter().flat_map(|chapter| &chapter.functions);
+    for function in functions.filter(|function| function.home == Home::Standard && is_complex(function)) {
+        write_for_std(&mut text, function, "p");
     }
     text
 }
@@ -58,15 +68,16 @@ fn with_std(function: &Function) -> Function {
 }
 
 /// An overload of the same name that takes `std::complex`.
-fn write_for_std(text: &mut String, function: &Function) {
+fn write_for_std(text: &mut String, function: &Function, prefix: &str) {
     let value = |(c_type, name): (&str, &str)| match COMPLEX.iter().any(|(c, _)| c_type.contains(c)) {
         true => format!("reinterpret_cast<{c_type}>({name})"),
         false => name.to_owned(),
     };
     let names = function.arguments.iter().map(|argument| argument.name.as_str());
     let values: Vec<_> = types(function).into_iter().zip(names).map(value).collect();
-    let prototype = with_std(function).prototype("");
-    let _ = writeln!(text, "inline {prototype} {{ return {}({}); }}", function.name, values.join(", "));
+    let prototype = with_std(function).prototype(prefix);
+    let call = format!("{prefix}{}({})", function.name, values.join(", "));
+    let _ = writeln!(text, "inline {prototype} {{ return {call}; }}");
 }
 
 fn write(text: &mut String, name: &str, target: &Function) {

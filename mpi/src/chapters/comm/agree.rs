@@ -66,9 +66,10 @@ impl Agreement {
     /// That of these words, or of an error.
     pub fn new(mpi: &Mpi, comm: &Comm, mine: Result<[u64; 2]>) -> Agreement {
         let mine = mine.and_then(|words| check_room().map(|()| words));
+        let mine = mine.and_then(|words| Ok((mpi.new_context()?, words)));
         let n = comm.everyone(|pe| mpi.core.node(pe)).len();
         let (told, error) = match mine {
-            Ok(words) => (Told { error: 0, context: mpi.new_context(), words }, None),
+            Ok((context, words)) => (Told { error: 0, context, words }, None),
             Err(error) => (Told { error: u64::from(error.code() as u32), ..Told::default() }, Some(error)),
         };
         Agreement { mine: Box::new(told), all: vec![Told::default(); n], error }

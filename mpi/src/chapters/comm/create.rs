@@ -179,7 +179,8 @@ fn divide_both(mpi: &Mpi, comm: &Comm, agreed: &Agreed) -> Option<Comm> {
 
 /// The members of a group agree on a context.
 fn context_of_group(mpi: &Mpi, group: &Group, link: Link, mine: Result) -> Result<u64> {
-    let found = |outcome: Result| outcome.map(|()| Found { context: mpi.new_context(), pes: Vec::new() });
+    let found =
+        |outcome: Result| Ok(Found { context: outcome.and_then(|()| mpi.new_context())?, pes: Vec::new() });
     Ok(link.meet(mpi, (group, 0), mine, found)?.context)
 }
 

@@ -25,7 +25,7 @@ fn meet(
 ) -> Result<(u64, Group)> {
     let mine = mine.and_then(|()| check_room());
     let swap = |outcome: Result| {
-        let own = outcome.map(|()| Found { context: mpi.new_context(), pes: local.pes() });
+        let own = outcome.and_then(|()| mpi.new_context()).map(|context| Found { context, pes: local.pes() });
         let Some((between, pe)) = other else { return own };
         let theirs = between.swap(mpi, pe, &own);
         let (own, theirs) = (own?, theirs?);

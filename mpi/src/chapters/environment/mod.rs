@@ -142,7 +142,13 @@ pub unsafe fn remove_error_code(errorcode: c_int) -> Result {
     let mut is_class = false;
     change(errorcode, |of| is_class = of.class == errorcode)?;
     ensure!(!is_class, MPI_ERR_ARG, "{errorcode} is an error class. Remove it by MPI_Remove_error_class");
-    remove(errorcode)
+    ensure!(
+        added().get(&errorcode).is_none_or(|of| of.text.is_none()),
+        MPI_ERR_ARG,
+        "error code {errorcode} has a string. Remove it first by MPI_Remove_error_string"
+    );
+    remove(errorcode);
+    Ok(())
 }
 
 /// `MPI_Remove_error_class`: a class without codes.
@@ -156,21 +162,16 @@ pub unsafe fn remove_error_class(errorclass: c_int) -> Result {
         let text = format!("error class {errorclass} has the code {code}. Remove its codes first");
         return Err(Error::new(MPI_ERR_ARG, text));
     }
-    remove(errorclass)
+    remove(errorclass);
+    Ok(())
 }
 
-/// Removes a class or code, whose string must have been removed.
-fn remove(code: c_int) -> Result {
+/// Removes a class or code, with its string.
+fn remove(code: c_int) {
     let mut added = added();
-    ensure!(
-        added.get(&code).is_none_or(|of| of.text.is_none()),
-        MPI_ERR_ARG,
-        "error code {code} has a string. Remove it first by MPI_Remove_error_string"
-    );
     added.remove(&code);
     let last = added.last_key_value().map_or(MPI_ERR_LASTCODE, |(&last, _)| last);
     LAST_USED_CODE.store(last, Ordering::Relaxed);
-    Ok(())
 }
 
 /// `MPI_Pcontrol`: a tool that stands before this library replaces it; here it does nothing. In C it has

@@ -120,7 +120,7 @@ fn open_everywhere(
             MPI_ERR_NO_MEM,
             "there is no room for the shared file pointer. Set PELAGO_POOL_SIZE to a larger size",
         )),
-        Ok(_) => Ok([mpi.new_context(), pointer.unwrap_or(0) as u64]),
+        Ok(_) => mpi.new_context().map(|context| [context, pointer.unwrap_or(0) as u64]),
     };
     let [context, offset] = agree(mpi, comm, mine).map_err(give_up)?[0];
     if !is_first {

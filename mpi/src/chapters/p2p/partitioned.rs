@@ -384,7 +384,7 @@ pub unsafe fn psend_init(
     let state = if dest == MPI_PROC_NULL {
         State::Nothing
     } else {
-        let (pe, context) = (own.peer(dest)?, mpi.new_context());
+        let (pe, context) = (own.peer(dest)?, mpi.new_context()?);
         let header: Header = [context, partitions as u64, bytes as u64];
         let to = Address { context: Context(own.context | PARTITIONED), pe, tag: tag as u32 };
         // SAFETY: the words are copied before the call returns.
@@ -474,8 +474,13 @@ fn make_ready(
     mut partitions: impl Iterator<Item = c_int> + Clone,
 ) -> Result {
     let outcome = with_channel(request, |is_active, state| {
-        ensure!(is_active, MPI_ERR_REQUEST, "the request is inactive. Start it first");
+        ensure!(
+            is_active || matches!(state, State::Nothing),
+            MPI_ERR_REQUEST,
+            "the request is inactive. Start it first"
+        );
         match state {
+            // It may be complete before its partitions are ready.
             State::Nothing => Ok(()),
             State::Receive(_) => Err(Error::new(MPI_ERR_REQUEST, "the request is one of a receive")),
             State::Send(send) => {

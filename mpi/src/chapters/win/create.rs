@@ -152,15 +152,15 @@ pub(super) fn make(mpi: &Mpi, comm: &Comm, made: Made) -> Result<MPI_Win> {
     process::permit_access();
     let is_dynamic = made.flavor == MPI_WIN_FLAVOR_DYNAMIC;
     let control_bytes = if is_dynamic { DYNAMIC_BLOCK_BYTES } else { BLOCK_BYTES };
-    let control = mpi.core.pool_alloc(control_bytes);
+    let (control, context) = (mpi.core.pool_alloc(control_bytes), mpi.new_context());
     let told = Told {
         home: made.home.unwrap_or_else(|| home_of(mpi, made.base)),
         bytes: made.bytes,
         disp_unit: made.disp_unit,
         control: control.unwrap_or(0),
-        context: mpi.new_context(),
+        context: *context.as_ref().unwrap_or(&0),
         probe: (&raw const PROBE) as usize,
-        has_failed: made.has_failed || control.is_none(),
+        has_failed: made.has_failed || control.is_none() || context.is_err(),
     };
     let all = gather_words(mpi, comm, told.words())?;
     let all: Vec<Told> = all.iter().map(Told::of).collect();

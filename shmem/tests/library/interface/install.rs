@@ -100,7 +100,8 @@ fn a_program_without_any_shared_library() {
 #[test]
 fn a_program_in_cxx() {
     let text = r#"
-#include <shmem.h>
+#pragma GCC diagnostic error "-Wold-style-cast"
+#include <pshmem.h>
 #include <complex>
 #include <vector>
 
@@ -112,6 +113,7 @@ int main()
     box[0] = {1.0 * me, 1.0};
     shmem_barrier_all();
     if (shmem_sum_reduce(SHMEM_TEAM_WORLD, box + 1, box, 1)) return 1;
+    if (pshmem_complexd_sum_reduce(SHMEM_TEAM_WORLD, box + 1, box, 1)) return 1;
     const std::complex<double> sum(n * (n - 1) / 2.0, n);
     if (box[1] != sum) return 2;
     std::vector<float> some{1.5f, 2.5f};
