@@ -19,7 +19,7 @@ pub(crate) unsafe fn start(
         return;
     }
     context::find(call, ctx);
-    // Other bits are hints of other libraries: "No combination of options [...] results in undefined behavior".
+    // Other bits may be hints of other libraries: no combination is undefined.
     if config_mask & CTX_SESSION_TOTAL_OPS != 0 && config.is_null() {
         fail(call, "config is null, but config_mask names a member of it");
     }

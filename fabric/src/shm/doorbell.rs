@@ -85,7 +85,7 @@ impl Doorbell {
     /// wait for the same word, if there is one. Before it sleeps, the caller then checks
     /// [`LAST_LOOKS`](Doorbell::LAST_LOOKS) times whether its wait is over.
     pub fn announce(&self, sleepers: &Sleepers, waiters: Option<&AtomicU32>, cause: Cause) -> Announcement {
-        // SYNC POINT doorbell-epoch: a ring whose epoch is seen here has cleared the bit before it is set below.
+        // SYNC POINT doorbell-epoch: acquires the clearing of the bit by a ring whose epoch is seen here.
         let epoch = self.epoch.load(Ordering::Acquire);
         self.sleeping.fetch_or(cause as u32, Ordering::Relaxed);
         sleepers.add(cause);
