@@ -57,7 +57,7 @@ impl Mpi {
         ensure!(
             number <= u32::MAX.into(),
             MPI_ERR_OTHER,
-            "this process has made 2^32 communicators, windows, files and partitioned sends, too many for more"
+            "this process cannot make more communicators, windows, files and partitioned sends than 2^32"
         );
         Ok(MPI_CONTEXT | (self.core.my_pe() as u64) << 35 | number << 3)
     }
