@@ -273,7 +273,7 @@ fn round_numbers(start: f64) -> impl Iterator<Item = f64> {
 }
 
 /// A round distance of marks, such that four to ten of them reach `most`.
-fn step(most: f64) -> f64 {
+pub fn step(most: f64) -> f64 {
     round_numbers(most / 100.0).find(|step| most / step < 8.0).unwrap_or(most)
 }
 

@@ -20,7 +20,11 @@ span { padding: 1px 8px; border-radius: 4px; color: #fff }
 .collective { fill: #009e73; background: #009e73 }
 .wait { fill: #d55e00; background: #d55e00 }
 .active { fill: #aa4499; background: #aa4499 }
-.message { fill: none; stroke: var(--text); stroke-opacity: 0.35 }
+.message { fill: #8c6d00; background: #8c6d00 }
+.network { fill: #2b7a8c; background: #2b7a8c }
+.step { fill: #7a5fb5; background: #7a5fb5 }
+path.line { fill: none; stroke: var(--text); stroke-opacity: 0.35 }
+svg .name { fill: #fff; font-size: 10px; pointer-events: none }
 svg .cell { fill: var(--cell) }
 svg .frame { fill: none; stroke: var(--grid) }
 svg .row { text-anchor: end }

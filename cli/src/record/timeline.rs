@@ -8,6 +8,7 @@ use std::io;
 
 use pelago_core::base::trace::Category;
 use pelago_core::base::trace::reader::{Operation, TimelineReader, What};
+use pelago_report::chart::step;
 use pelago_report::{Bytes, escape, figure_of};
 
 use super::page;
@@ -23,6 +24,8 @@ const MARGIN: f64 = 70.0;
 const BAR: f64 = 14.0;
 const GAP: f64 = 12.0;
 const TOP: f64 = 30.0;
+/// The width of a letter of the names in bars.
+const LETTER: f64 = 6.2;
 /// Bars are nested to this depth; deeper ones are not drawn.
 const DEPTH: usize = 6;
 
@@ -33,6 +36,7 @@ struct Bar {
     from: u64,
     to: u64,
     category: Category,
+    name: String,
     note: String,
 }
 
@@ -124,8 +128,9 @@ impl Drawing {
         let peer = operation.peer.map_or(String::new(), |pe| format!(", PE {pe}"));
         let bytes = if operation.bytes > 0 { format!(", {}", Bytes(operation.bytes)) } else { String::new() };
         let time = (to - from) as f64 / 1e3;
-        let note = format!("{}{peer}{bytes}: {time:.1} us", title(reader, operation));
-        self.bars.push(Bar { strip, depth, from, to, category: operation.category, note });
+        let name = title(reader, operation);
+        let note = format!("{name}{peer}{bytes}: {time:.1} us");
+        self.bars.push(Bar { strip, depth, from, to, category: operation.category, name, note });
     }
 
     /// Leaves out the shortest operations, if there are too many: their number.
@@ -149,14 +154,16 @@ impl Drawing {
         let end = self.end.max(1) as f64;
         let x = |at: u64| MARGIN + (WIDTH - MARGIN) * at as f64 / end;
         let mut svg = format!("<svg class=\"wide\" viewBox=\"0 0 {WIDTH} {y}\" role=\"img\">\n");
-        for tick in 0..=8 {
-            let at = self.end * tick / 8;
-            let (x, text) = (x(at), format!("{:.3}", at as f64 / 1e6));
-            let anchor = if tick == 8 { "row" } else { "column" };
+        let (unit_nanos, unit) = unit_of(end);
+        let step = step(end / unit_nanos);
+        for tick in (0..=8).map(|tick| f64::from(tick) * step).take_while(|tick| tick * unit_nanos <= end) {
+            let x = x((tick * unit_nanos) as u64);
+            // Sums of tenths have errors; a mark has three digits at most.
+            let text = (tick * 1e3).round() / 1e3;
             let _ = writeln!(
                 svg,
-                "<path class=\"frame\" d=\"M{x:.1} {TOP}V{y}\"/><text class=\"{anchor}\" x=\"{x:.1}\" \
-                 y=\"18\">{text} ms</text>"
+                "<path class=\"frame\" d=\"M{x:.1} {TOP}V{y}\"/><text class=\"column\" x=\"{x:.1}\" \
+                 y=\"18\">{text} {unit}</text>"
             );
         }
         for (&(pe, thread, _), top) in self.strips.iter().zip(&tops) {
@@ -170,29 +177,44 @@ impl Drawing {
         for bar in bars {
             let (left, y) = (x(bar.from), tops[bar.strip] + BAR * bar.depth as f64);
             let (width, height) = ((x(bar.to) - left).max(0.3), BAR - 1.0);
-            let class = bar.category.name().split(' ').next().unwrap_or_default();
-            let note = escape(&bar.note);
+            let (class, note) = (class(bar.category), escape(&bar.note));
             let _ = writeln!(
                 svg,
                 "<rect class=\"{class}\" x=\"{left:.2}\" y=\"{y:.1}\" width=\"{width:.2}\" \
                  height=\"{height}\"><title>{note}</title></rect>"
             );
+            if width > LETTER * (bar.name.chars().count() + 1) as f64 {
+                let (x, y, name) = (left + LETTER / 2.0, y + BAR - 4.0, escape(&bar.name));
+                let _ = writeln!(svg, "<text class=\"name\" x=\"{x:.1}\" y=\"{y:.1}\">{name}</text>");
+            }
         }
         let mut lines: Vec<_> = self.messages.values().filter_map(|[from, to]| (*from).zip(*to)).collect();
         lines.sort_unstable();
         for ((of, left), (to, arrived)) in lines.into_iter().take(LINES) {
             let [y1, y2] = [of, to].map(|strip| tops[strip] + BAR / 2.0);
             let (x1, x2) = (x(left), x(arrived));
-            let _ = writeln!(svg, "<path class=\"message\" d=\"M{x1:.2} {y1:.1}L{x2:.2} {y2:.1}\"/>");
+            let _ = writeln!(svg, "<path class=\"line\" d=\"M{x1:.2} {y1:.1}L{x2:.2} {y2:.1}\"/>");
         }
-        let keys = ["mpi", "rma", "collective", "wait", "active"].map(|class| {
-            let name = if class == "active" { "active messages" } else { class };
+        let is_drawn = |category: &Category| self.bars.iter().any(|bar| bar.category == *category);
+        let key = |category: Category| {
+            let (class, name) = (class(category), category.name());
             format!("<span class=\"{class}\">{name}</span>")
-        });
+        };
+        let keys: Vec<_> = Category::ALL.into_iter().filter(is_drawn).map(key).collect();
         let caption = "Lines are messages, from where they leave to where they arrive. Hover over a bar for \
                        the operation.";
-        let keys = keys.join(" ");
         svg += "</svg>\n";
-        format!("<p>{keys}</p>\n{}", figure_of(&svg, caption))
+        format!("<p>{}</p>\n{}", keys.join(" "), figure_of(&svg, caption))
     }
+}
+
+/// The class of the bars of a category, which the style of the page colours.
+fn class(category: Category) -> &'static str {
+    category.name().split(' ').next().unwrap_or_default()
+}
+
+/// The unit of a time axis that ends at `nanos`: its nanoseconds and its name.
+fn unit_of(nanos: f64) -> (f64, &'static str) {
+    let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
+    units.into_iter().find(|(unit, _)| nanos >= 2.0 * unit).unwrap_or((1.0, "ns"))
 }

@@ -104,8 +104,9 @@ fn a_timeline_as_a_page() {
     assert!(ended.status == 0 && ended.stderr.contains("events, as a page\n"), "{ended:?}");
     let page = std::fs::read_to_string(&path).unwrap();
     assert!(page.matches("<rect class=\"collective\"").count() > 10, "{page}");
-    assert!(page.matches("<path class=\"message\"").count() > 10, "{page}");
+    assert!(page.matches("<path class=\"line\"").count() > 10, "{page}");
     assert!(page.contains("<title>wait for message, PE ") && page.contains(">PE 1</text>"), "{page}");
+    assert!(page.contains("<text class=\"column\" x=\"70.0\" y=\"18\">0 "), "{page}");
 }
 
 /// The PEs that were killed have left what they had recorded.
