@@ -84,8 +84,26 @@ pub fn usable(library: &'static Library, choice: &Choice) -> Result<Vec<Offer>, 
     if choice.is_local && choice.interface.is_none() && found.iter().any(is_loopback) {
         found.retain(is_loopback);
     }
-    found.sort_by_key(|offer| offer.source.map_or(0, |source| remoteness(source.ip())));
+    sort(&mut found);
     Ok(found)
+}
+
+/// Sorts offers, which are in the order of the choice of providers, or of the library if the choice names
+/// none. Offers whose address other machines do not reach come last. Of the others those of the first
+/// provider come first, its InfiniBand cards before its Ethernet cards, and fast cards before slow ones.
+fn sort(found: &mut [Offer]) {
+    let mut providers: Vec<String> = Vec::new();
+    for Offer { provider, .. } in &*found {
+        if !providers.contains(provider) {
+            providers.push(provider.clone());
+        }
+    }
+    found.sort_by_key(|offer| {
+        let remoteness = offer.source.map_or(0, |source| remoteness(source.ip()));
+        let unreached = if remoteness >= UNREACHED { remoteness } else { 0 };
+        let provider = providers.iter().position(|provider| *provider == offer.provider);
+        (unreached, provider, card::place_of(offer.card.as_ref()), remoteness)
+    });
 }
 
 /// The layer of libfabric that makes connections look like datagrams, at the end of a provider's name.
@@ -106,6 +124,9 @@ fn relieved(library: &'static Library, found: Vec<Offer>) -> Result<Vec<Offer>, 
     }
     Ok(relieved)
 }
+
+/// The least remoteness of addresses that other machines do not reach.
+const UNREACHED: u32 = 2;
 
 /// How unlikely it is that other machines reach an address. They do not reach a loopback address. They reach
 /// a link-local address only by the name of the link, which differs from machine to machine.

@@ -96,6 +96,8 @@ pub struct Offer {
     pub card: Option<Card>,
     /// The type of endpoint: `FI_EP_*`.
     pub endpoint: fi_ep_type,
+    /// The protocol of the endpoint: `FI_PROTO_*`.
+    pub protocol: u32,
     /// The format of addresses: `FI_SOCKADDR_IN` and so on.
     pub address_format: u32,
     /// The address that it sends from, if the offer has one and it is an Internet address.
@@ -157,6 +159,7 @@ impl Offer {
             domain: domain_name,
             card: Card::of(entry),
             endpoint: endpoint.r#type,
+            protocol: endpoint.protocol,
             address_format: entry.addr_format,
             source: source_of(entry),
             caps: entry.caps,
