@@ -65,6 +65,7 @@ pub fn usable(library: &'static Library, choice: &Choice) -> Result<Vec<Offer>, 
         // The best form that the provider offers.
         for form in FORMS {
             let mut offers = offers(library, &hints(name, form))?;
+            offers.retain(|offer| form.is_kept_by(offer));
             let is_offered = !offers.is_empty();
             found.append(&mut offers);
             if is_offered {
@@ -161,6 +162,14 @@ pub(super) struct Form {
     control: fi_progress,
     /// `FI_ATOMIC` or nothing.
     atomics: u64,
+}
+
+impl Form {
+    /// Whether an offer for this form moves data as was asked for. `efa` of libfabric 1.17 to 2.0 has an
+    /// offer of manual progress for a request of automatic progress.
+    fn is_kept_by(self, offer: &Offer) -> bool {
+        self.data != FI_PROGRESS_AUTO || offer.data_progress == FI_PROGRESS_AUTO
+    }
 }
 
 /// An open domain.

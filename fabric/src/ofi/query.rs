@@ -32,7 +32,8 @@ pub struct Hints {
     pub mode: u64,
     /// Duties that concern memory regions: `FI_MR_*`.
     pub mr_mode: c_int,
-    /// Flags that all transfers are to have: `FI_DELIVERY_COMPLETE` for instance.
+    /// Flags that transfers are to have: `FI_DELIVERY_COMPLETE` for instance. A provider that lacks them has
+    /// no offer; each call passes its own flags.
     pub op_flags: u64,
     /// Order of messages: `FI_ORDER_*`.
     pub msg_order: u64,
@@ -118,8 +119,6 @@ pub struct Offer {
     pub transfer_bytes: usize,
     /// The largest put that is ordered after earlier puts, in bytes, if `msg_order` orders puts.
     pub ordered_put_bytes: usize,
-    /// Flags that all transfers have.
-    pub op_flags: u64,
     /// Order of messages.
     pub msg_order: u64,
     /// Operations that can be under way.
@@ -148,6 +147,10 @@ pub struct Offer {
 
 impl Offer {
     fn of(info: Info) -> Offer {
+        // Each call passes its own flags. Some providers (`efa`) add those of the endpoint to them, so that
+        // messages too would wait for their delivery.
+        // SAFETY: the entry has its attributes, as `Info` promises, and no other code has it yet.
+        unsafe { (*info.entry().tx_attr).op_flags = 0 };
         let (entry, domain, endpoint, fabric) = (info.entry(), info.domain(), info.endpoint(), info.fabric());
         let names = [fabric.prov_name, fabric.name, domain.name];
         // SAFETY: the names of an entry are null or strings that the library has ended with a zero.
@@ -170,7 +173,6 @@ impl Offer {
             inject_bytes: info.tx().inject_size,
             transfer_bytes: endpoint.max_msg_size,
             ordered_put_bytes: endpoint.max_order_waw_size,
-            op_flags: info.tx().op_flags,
             msg_order: info.tx().msg_order,
             tx_count: info.tx().size,
             rx_count: info.rx().size,

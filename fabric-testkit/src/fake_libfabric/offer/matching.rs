@@ -154,7 +154,8 @@ fn fits_endpoint(profile: &Profile, ep: &fi_ep_attr) -> bool {
 
 fn fits_domain(profile: &Profile, domain: &fi_domain_attr) -> bool {
     // A request for manual progress also accepts automatic progress.
-    let progresses = |asked| asked != FI_PROGRESS_AUTO || profile.progress == FI_PROGRESS_AUTO;
+    let is_auto = profile.progress == FI_PROGRESS_AUTO || profile.answers_auto;
+    let progresses = |asked| asked != FI_PROGRESS_AUTO || is_auto;
     let mr_mode_fits = match domain.mr_mode {
         FI_MR_BASIC => profile.mr_mode == FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
         FI_MR_SCALABLE => profile.mr_mode == 0,
@@ -223,8 +224,13 @@ fn domain_of(profile: &Profile, hints: Option<&fi_domain_attr>) -> fi_domain_att
         asked => asked,
     };
     domain.threading = asked(|hints| hints.threading, FI_THREAD_SAFE);
-    domain.control_progress = asked(|hints| hints.control_progress, profile.progress);
-    domain.data_progress = asked(|hints| hints.data_progress, profile.progress);
+    (domain.control_progress, domain.data_progress) = match profile.answers_auto {
+        true => (profile.progress, profile.progress),
+        false => (
+            asked(|hints| hints.control_progress, profile.progress),
+            asked(|hints| hints.data_progress, profile.progress),
+        ),
+    };
     domain.resource_mgmt = asked(|hints| hints.resource_mgmt, FI_RM_ENABLED);
     domain.av_type = asked(|hints| hints.av_type, FI_AV_TABLE);
     domain.mr_mode = profile.mr_mode;
