@@ -5,6 +5,7 @@
 //! the order that libfabric requires: endpoints first, each of which holds a reference to its domain.
 
 use super::card;
+use super::handlers::keeping_handlers;
 use super::library::{Library, OfiError};
 use super::query::{Hints, Offer, offers};
 use super::region::DUTIES;
@@ -238,7 +239,7 @@ impl Domain {
             });
         }
         let chosen = choice.turn.map_or(0, |turn| card::choose(&found, turn));
-        Domain::of(me, n_pes, found.swap_remove(chosen), secret).map_err(at)
+        keeping_handlers(|| Domain::of(me, n_pes, found.swap_remove(chosen), secret)).map_err(at)
     }
 
     fn of(me: Pe, n_pes: usize, offer: Offer, secret: Secret) -> Result<Domain, OfiError> {

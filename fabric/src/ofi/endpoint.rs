@@ -3,6 +3,7 @@
 //! Invariant: it is closed before them, and all of them before their domain.
 
 use super::domain::{Domain, close, opened};
+use super::handlers::keeping_handlers;
 use super::library::OfiError;
 use super::slots::{Kind, SLOTS_MAX, Slot};
 use super::sys::*;
@@ -90,7 +91,7 @@ impl Endpoint {
     /// # Errors
     /// If the provider refuses.
     pub(super) fn open(domain: &Arc<Domain>, rings: bool) -> FabricResult<Endpoint> {
-        Endpoint::try_open(domain, rings).map_err(|error| error.at(domain.me))
+        keeping_handlers(|| Endpoint::try_open(domain, rings)).map_err(|error| error.at(domain.me))
     }
 
     fn try_open(domain: &Arc<Domain>, rings: bool) -> Result<Endpoint, OfiError> {

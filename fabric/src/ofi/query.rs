@@ -5,6 +5,7 @@
 //! offer are copies from its entry. The offer keeps the entry, by which it is opened.
 
 use super::card::Card;
+use super::handlers::keeping_handlers;
 use super::info::{Info, on_c_heap};
 use super::library::{API_VERSION, Library, OfiError, text_at};
 use super::sys::*;
@@ -226,7 +227,8 @@ pub fn offers(library: &'static Library, hints: &Hints) -> Result<Vec<Offer>, Of
     let mut list = ptr::null_mut();
     let (wanted, getinfo) = (entry.as_ptr(), library.functions.fi_getinfo);
     // SAFETY: the node is null or ends with a zero, the hints are an entry of this library, the list is ours.
-    let code = unsafe { getinfo(API_VERSION, node, ptr::null(), flags, wanted, &mut list) };
+    let code =
+        keeping_handlers(|| unsafe { getinfo(API_VERSION, node, ptr::null(), flags, wanted, &mut list) });
     if code == -FI_ENODATA {
         return Ok(Vec::new());
     }
