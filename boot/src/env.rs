@@ -334,7 +334,7 @@ settings! {
     ofi_cards: OfiCards = parse::ofi_cards, "PELAGO_OFI_CARDS", "near", Network,
         accepts "near or first",
         help "which of several equal network cards libfabric uses if PELAGO_OFI_INTERFACE names none; near: \
-              those nearest to the processors of each process, by turns; first: that which it lists first";
+              those nearest to the processors of each process, by turns; first: the first of them";
     ofi_library: Option<String> = parse::auto_text, "PELAGO_OFI_LIBRARY", "auto", Network,
         accepts "auto, or the path of a libfabric.so.1",
         help "libfabric; auto: the one that the system finds";

@@ -1,14 +1,26 @@
 //! Several network cards: the PEs of a node take them by turns, and reach each other from all of them.
 
-use pelago_fabric::ofi::{Choice, Library, Ofi, Standing, Survey};
+use pelago_fabric::ofi::{Choice, Library, Ofi, Standing, Survey, usable};
 use pelago_fabric::{Event, Opening, Provider, Secret, Status};
 use pelago_fabric_testkit::conformance::Group;
-use pelago_fabric_testkit::fake_libfabric;
+use pelago_fabric_testkit::fake_libfabric::{self, NetworkCard};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const CARD: NetworkCard = NetworkCard { network: "fake", speed: 200_000_000_000, device: 0, protocol: 1 };
+/// Equal cards.
+const CARDS: [NetworkCard; 3] = [CARD, NetworkCard { device: 1, ..CARD }, NetworkCard { device: 2, ..CARD }];
+
+/// The library on a machine with these cards, as long as the guard is held.
+fn machine(cards: &[NetworkCard]) -> (&'static Library, MutexGuard<'static, ()>) {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    fake_libfabric::set_cards(cards);
+    (fake_libfabric::install(), one)
+}
 
 #[test]
 fn pes_take_equal_cards_by_turns() {
-    let library = fake_libfabric::install();
-    fake_libfabric::set_cards(3);
+    let (library, _machine) = machine(&CARDS);
     for provider in ["plain", "like-verbs", "like-cxi"] {
         let choice = |interface: Option<&str>, turn| {
             let (library, interface) = (Some(library.path().to_owned()), interface.map(str::to_owned));
@@ -39,6 +51,43 @@ fn pes_take_equal_cards_by_turns() {
         assert_eq!(standings(&choice(None, None)), [chosen, usable.clone(), usable], "{provider}");
         pass_messages(&choice);
     }
+}
+
+/// The cards that PEs of a machine take by turns.
+fn taken_by_turns(cards: &[NetworkCard]) -> Vec<String> {
+    let (library, _machine) = machine(cards);
+    let choice = Choice { providers: vec!["plain".to_owned()], turn: Some(0), ..Choice::default() };
+    let finds = Survey::of(library, &choice).unwrap().finds.into_iter();
+    let taken = finds.filter(|find| matches!(find.standing, Standing::Chosen | Standing::ByTurns));
+    taken.map(|find| find.offer.domain).collect()
+}
+
+#[test]
+fn a_second_domain_of_a_card_is_no_second_card() {
+    assert_eq!(taken_by_turns(&CARDS), ["fake-0", "fake-1", "fake-2"]);
+    assert_eq!(taken_by_turns(&[CARD, CARD, CARDS[1]]), ["fake-0", "fake-2"]);
+}
+
+#[test]
+fn cards_of_other_protocols_are_not_equal() {
+    let other = NetworkCard { protocol: 2, ..CARDS[1] };
+    assert_eq!(taken_by_turns(&[CARD, other, CARDS[2]]), ["fake-0", "fake-2"]);
+}
+
+#[test]
+fn a_fast_card_comes_first_behind_the_choice_of_providers() {
+    let card = |network, gigabits: usize, device| {
+        let speed = gigabits * 1_000_000_000;
+        NetworkCard { network, speed, device, ..CARD }
+    };
+    let cards = [card("Ethernet", 400, 0), card("InfiniBand", 100, 1), card("InfiniBand", 200, 2)];
+    let (library, _machine) = machine(&cards);
+    let providers = ["like-cxi", "plain"].map(str::to_owned).to_vec();
+    let found = usable(library, &Choice { providers, ..Choice::default() }).unwrap();
+    let found: Vec<_> = found.iter().map(|offer| (&*offer.provider, &*offer.domain)).collect();
+    let domains = ["fake-2", "fake-1", "fake-0"];
+    let expected = ["like-cxi", "plain"].map(|provider| domains.map(|domain| (provider, domain)));
+    assert_eq!(found, expected.concat());
 }
 
 /// A message from each PE to the next one.

@@ -39,6 +39,7 @@ over_fake_libfabric! {
     Plain("plain", false);
     LikeVerbs("like-verbs", true);
     LikeCxi("like-cxi", true);
+    LikeEfa("like-efa", true);
 }
 
 /// Through the enum that the layers above use.
@@ -92,6 +93,7 @@ conformance! {
     fake_libfabric_plain: Plain,
     fake_libfabric_verbs: LikeVerbs,
     fake_libfabric_cxi: LikeCxi,
+    fake_libfabric_efa: LikeEfa,
     dispatched: Dispatched,
     #[cfg(feature = "full")]
     libfabric: OverLibfabric<false>,

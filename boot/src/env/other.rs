@@ -159,7 +159,21 @@ static OTHERS: &[OtherVariable] = &[
         System,
         "FI_OFI_RXM_MSG_RX_SIZE",
         A_NUMBER,
-        "receive buffers of a connection of libfabric's ofi_rxm; Pelago sets 256 if it is not set",
+        "receive buffers of a connection of libfabric's ofi_rxm; Pelago sets 256 if neither it nor \
+         FI_OFI_RXM_USE_SRX is set",
+    ),
+    row(System, "FI_OFI_RXM_USE_SRX", "1 or 0", "see FI_OFI_RXM_MSG_RX_SIZE"),
+    row(
+        System,
+        "RDMAV_FORK_SAFE",
+        "1",
+        "whether fork is safe over verbs; Pelago sets 1 under kernels before 5.13 if it is not set",
+    ),
+    row(
+        System,
+        "FI_EFA_FORK_SAFE",
+        "1 or 0",
+        "whether fork is safe over efa; Pelago sets 1 under kernels before 5.13 if it is not set",
     ),
     row(
         System,

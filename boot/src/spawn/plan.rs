@@ -13,10 +13,19 @@ use super::tool::{ReadyTool, Tool};
 use super::{HostSlots, InputTo, JobSpec, LaunchError, check};
 use crate::env::Settings;
 
-/// Variables that describe a host, a session on it or a step of Slurm, and so are not sent to other hosts. A
-/// final `*` matches any suffix.
-const STAYING: [&str; 8] =
-    ["HOSTNAME", "SSH_*", "SLURM*", "SRUN_*", "PMI_*", "PMIX_*", "XDG_RUNTIME_DIR", "XDG_SESSION_*"];
+/// Variables that describe a host, a session on it, or a step of Slurm with its part of a Slingshot network,
+/// and so are not sent to other hosts. A final `*` matches any suffix.
+const STAYING: [&str; 9] = [
+    "HOSTNAME",
+    "SSH_*",
+    "SLURM*",
+    "SRUN_*",
+    "SLINGSHOT_*",
+    "PMI_*",
+    "PMIX_*",
+    "XDG_RUNTIME_DIR",
+    "XDG_SESSION_*",
+];
 
 /// The plan of a job.
 pub(super) struct Plan {
@@ -270,8 +279,15 @@ mod tests {
 
     #[test]
     fn variables_of_hosts_and_sessions_stay() {
-        for name in ["HOSTNAME", "SSH_TTY", "SLURMD_NODENAME", "SLURM_PROCID", "PMI_RANK", "XDG_RUNTIME_DIR"]
-        {
+        for name in [
+            "HOSTNAME",
+            "SSH_TTY",
+            "SLURMD_NODENAME",
+            "SLURM_PROCID",
+            "SLINGSHOT_VNIS",
+            "PMI_RANK",
+            "XDG_RUNTIME_DIR",
+        ] {
             assert!(!travels(OsStr::new(name)), "{name}");
         }
         for name in ["HOSTNAMES", "PATH", "PELAGO_HEAP_SIZE", "XDG_DATA_DIRS", "_", "LD_LIBRARY_PATH"] {

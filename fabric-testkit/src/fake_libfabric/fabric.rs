@@ -46,7 +46,11 @@ pub(crate) unsafe extern "C" fn fi_fabric(
     };
     let head = |fid| fid_fabric { fid, ops: table(&OPS), api_version };
     // SAFETY: the caller passes a pointer that is valid for the result.
-    unsafe { object::open(&mut world(), fabric, context, head, |_, _| Fabric { profile }) }
+    unsafe {
+        let mut world = world();
+        world.ignore(1);
+        object::open(&mut world, fabric, context, head, |_, _| Fabric { profile })
+    }
 }
 
 /// Returns whether it is safe to sleep until the descriptors of these queues become readable:

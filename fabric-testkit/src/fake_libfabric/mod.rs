@@ -1,11 +1,11 @@
 //! A fake libfabric: the functions of `libfabric.so.1` that the provider `ofi` uses, on top of a network that
 //! is simulated inside one process.
 //!
-//! Tests use it in place of libfabric. Its providers `like-verbs` and `like-cxi` (`offer/profile.rs`) have
-//! the requirements of networks that no test machine has. `plain` has no requirements. `null` moves no data;
-//! it is used for counting instructions. The providers check that callers meet these requirements: where real
-//! hardware delivers wrong data or crashes, the fake library reports an error with a message. With
-//! `FI_LOG_LEVEL=warn` it prints each error on standard error.
+//! Tests use it in place of libfabric. Its providers `like-verbs`, `like-cxi` and `like-efa`
+//! (`offer/profile.rs`) have the requirements of networks that no test machine has. `plain` has no
+//! requirements. `null` moves no data; it is used for counting instructions. The providers check that callers
+//! meet these requirements: where real hardware delivers wrong data or crashes, the fake library reports an
+//! error with a message. With `FI_LOG_LEVEL=warn` it prints each error on standard error.
 //!
 //! There are two ways to use it:
 //! * [`install`] registers the library inside the calling program under its [`NAME`], which `Choice::library`
@@ -44,6 +44,7 @@ mod rma;
 mod wait;
 mod world;
 
+use libc::c_int;
 use offer::{info, profile, text};
 use pelago_fabric::ofi::sys::FI_VERSION;
 use pelago_fabric::ofi::{Functions, Library};
@@ -81,10 +82,33 @@ pub fn install() -> &'static Library {
     unsafe { Library::built_in(NAME, FUNCTIONS) }
 }
 
-/// Gives the machine this number of equal network cards from now on. At first it has one, which no offer
-/// describes.
-pub fn set_cards(count: usize) {
-    world::world().cards = count;
+/// A network card, which is a domain of every provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NetworkCard {
+    /// The type of its network: `InfiniBand` or `Ethernet` for instance.
+    pub network: &'static str,
+    /// Its speed in bits per second.
+    pub speed: usize,
+    /// The number of the device in its PCI address.
+    pub device: u8,
+    /// The protocol of its endpoints.
+    pub protocol: u32,
+}
+
+/// Gives the machine these network cards from now on. At first it has one, which no offer describes.
+pub fn set_cards(cards: &[NetworkCard]) {
+    world::world().cards = cards.to_vec();
+}
+
+/// From now on `fi_getinfo`, `fi_fabric` and `fi_endpoint` let the process ignore one of these signals each,
+/// in this order, as some providers replace handlers.
+pub fn set_ignored(signals: [c_int; 3]) {
+    world::world().ignored = Some(signals);
+}
+
+/// The access (`FI_READ` and so on) for which a place in memory is registered, in any domain.
+pub fn access_to(place: *const u8) -> u64 {
+    region::access_to(&world::world(), place.addr())
 }
 
 /// The version of libfabric whose interface this library has.

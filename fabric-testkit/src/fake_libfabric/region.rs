@@ -110,6 +110,12 @@ pub(crate) fn find_remote(
     if region.access & access != access { Err(Fault::RemoteAccess) } else { Ok(start) }
 }
 
+/// The access of all regions that have this byte.
+pub(crate) fn access_to(world: &World, place: usize) -> u64 {
+    let regions = world.regions.values().filter(|region| region.covers(place, 1));
+    regions.fold(0, |access, region| access | region.access)
+}
+
 /// Whether an open domain has this requirement.
 fn demands(world: &World, domain: Id, mr_mode: c_int) -> bool {
     world.domains.get(&domain).is_some_and(|domain| domain.profile.demands(mr_mode))

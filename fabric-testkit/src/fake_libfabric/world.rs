@@ -3,6 +3,7 @@
 //! Invariant: a number always denotes the same object. All functions here require the mutex; a function that
 //! changes the condition of a sleeping thread notifies `CHANGED`.
 
+use super::NetworkCard;
 use super::address::Vector;
 use super::counter::Counter;
 use super::domain::Domain;
@@ -10,6 +11,7 @@ use super::endpoint::Endpoint;
 use super::fabric::Fabric;
 use super::queue::Queue;
 use super::region::Region;
+use libc::c_int;
 use pelago_fabric::ofi::sys::*;
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -36,12 +38,20 @@ macro_rules! classes {
             $(pub(crate) $states: BTreeMap<Id, $State>,)*
             /// Whether the thread for automatic progress has been started.
             pub(crate) has_mover: bool,
-            /// The number of network cards, each of which is a domain of every provider.
-            pub(crate) cards: usize,
+            /// The network cards, each of which is a domain of every provider. If there are none, the machine
+            /// has one that no offer describes.
+            pub(crate) cards: Vec<NetworkCard>,
+            /// The signals that are ignored after a call of `fi_getinfo`, `fi_fabric` and `fi_endpoint`.
+            pub(crate) ignored: Option<[c_int; 3]>,
         }
 
-        static WORLD: Mutex<World> =
-            Mutex::new(World { last_id: 0, $($states: BTreeMap::new(),)* has_mover: false, cards: 1 });
+        static WORLD: Mutex<World> = Mutex::new(World {
+            last_id: 0,
+            $($states: BTreeMap::new(),)*
+            has_mover: false,
+            cards: Vec::new(),
+            ignored: None,
+        });
 
         $(impl Class for $head {
             const NUMBER: usize = $number;
@@ -77,6 +87,14 @@ impl World {
     pub(crate) fn new_id(&mut self) -> Id {
         self.last_id += 1;
         self.last_id
+    }
+
+    /// Ignores the signal of `fi_getinfo` (0), `fi_fabric` (1) or `fi_endpoint` (2), if there is one.
+    pub(crate) fn ignore(&self, call: usize) {
+        if let Some(signals) = self.ignored {
+            // SAFETY: a test has named a signal that it does not need, and no handler is called any more.
+            unsafe { libc::signal(signals[call], libc::SIG_IGN) };
+        }
     }
 
     /// The endpoints for which `concerns` returns true.

@@ -13,4 +13,4 @@ mod side;
 mod strangers;
 
 /// All providers.
-const PROVIDERS: [&str; 4] = ["plain", "like-verbs", "like-cxi", "null"];
+const PROVIDERS: [&str; 5] = ["plain", "like-verbs", "like-cxi", "null", "like-efa"];

@@ -107,7 +107,7 @@ fn addresses_are_those_of_one_provider() {
     let sides = PROVIDERS.map(|provider| Side::open(provider, Options::default()));
     for (at, side) in sides.iter().enumerate() {
         let taken: Vec<_> = sides.iter().map(|other| side.insert(&other.name()).is_some()).collect();
-        assert_eq!(taken, std::array::from_fn::<bool, 4, _>(|other| other == at));
+        assert_eq!(taken, std::array::from_fn::<bool, 5, _>(|other| other == at));
         assert_eq!(side.insert(&[1; 96]), None);
         let (mut room, mut bytes) = ([0_u8; 8], 8);
         // SAFETY: the endpoint is open, and the buffer has this length.

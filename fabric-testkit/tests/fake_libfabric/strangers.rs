@@ -238,6 +238,18 @@ fn a_put_with_a_signal_reaches_nothing_outside_a_region() {
     }
 }
 
+/// `ofi_rxm` lets peers read memory that may be sent.
+#[test]
+fn memory_of_a_program_is_registered_for_puts_and_gets_alone() {
+    let (mut memory, own) = (vec![0_u64; 64], vec![7_u8; 64 << 10]);
+    let job = job("like-verbs", &mut memory);
+    let (source, bytes, completion) = (own.as_ptr(), own.len(), Completion::Counted);
+    // SAFETY: the source is there until the job is dropped.
+    let status = unsafe { job[1].put(Put { pe: 0, target: at(0), source, bytes, completion }) };
+    assert_eq!(status, Status::Pending);
+    assert_eq!(fake_libfabric::access_to(&own[1 << 10]), FI_READ | FI_WRITE);
+}
+
 #[test]
 fn a_put_of_a_pe_that_does_not_exist_is_an_error() {
     for provider in SIGNALLERS {

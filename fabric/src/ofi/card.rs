@@ -1,13 +1,15 @@
 //! The network card of a PE on a machine that has several equal ones: one of those that are nearest to the
 //! processors of its process, by turns.
 //!
-//! Invariant: two cards are equal only if they lead to the same network, as libfabric and the system describe
-//! it; of others the first one is taken. Sources: `fi_nic(3)`; the kernel's `sysfs-devices-node` and
+//! Invariant: two cards are equal only if they lead to the same network by the same protocol, as libfabric
+//! and the system describe it; of others the first one is taken. A card may have several domains (`mlx5_0`
+//! and `mlx5_0-xrc` of verbs), and counts once. Sources: `fi_nic(3)`; the kernel's `sysfs-devices-node` and
 //! `sysfs-bus-pci`.
 
 use super::query::Offer;
 use super::sys::*;
 use rustix::thread::{CpuSet, sched_getaffinity};
+use std::cmp::Reverse;
 use std::fs::read_to_string;
 use std::net::IpAddr;
 use std::path::Path;
@@ -41,6 +43,18 @@ impl Card {
     }
 }
 
+/// The place of a card in the order of the cards of a provider: InfiniBand before Ethernet, fast before slow,
+/// and last those that are not described or whose link is down.
+pub(super) fn place_of(card: Option<&Card>) -> (usize, Reverse<usize>) {
+    let Some(Card { link: (network, speed), .. }) = card else { return (3, Reverse(0)) };
+    let place = match &**network {
+        "InfiniBand" => 0,
+        "Ethernet" => 2,
+        _ => 1,
+    };
+    (place, Reverse(*speed))
+}
+
 /// The index of the offer to take, where `turn` is the number of the PE on its node.
 pub(super) fn choose(offers: &[Offer], turn: usize) -> usize {
     let equal = equal(offers);
@@ -55,8 +69,10 @@ pub(super) fn choose(offers: &[Offer], turn: usize) -> usize {
 pub(super) fn equal(offers: &[Offer]) -> Vec<(usize, &Card)> {
     let mut equal: Vec<(usize, &Card)> = Vec::new();
     for (index, offer) in offers.iter().enumerate() {
-        let is_new = equal.iter().all(|(other, _)| offers[*other].domain != offer.domain);
-        if let Some(card) = offer.card.as_ref().filter(|_| is_new && are_equal(&offers[0], offer)) {
+        let Some(card) = &offer.card else { continue };
+        let is_other =
+            |(other, taken): &(usize, &Card)| offers[*other].domain != offer.domain && taken.pci != card.pci;
+        if equal.iter().all(is_other) && are_equal(&offers[0], offer) {
             equal.push((index, card));
         }
     }
@@ -66,8 +82,8 @@ pub(super) fn equal(offers: &[Offer]) -> Vec<(usize, &Card)> {
 /// Whether one offer may stand for another one: PEs reach each other from both.
 fn are_equal(one: &Offer, other: &Offer) -> bool {
     let terms = |offer: &Offer| {
-        let Offer { caps, mode, mr_mode, address_format, data_progress, .. } = *offer;
-        (caps, mode, mr_mode, address_format, data_progress)
+        let Offer { protocol, caps, mode, mr_mode, address_format, data_progress, .. } = *offer;
+        (protocol, caps, mode, mr_mode, address_format, data_progress)
     };
     let link = |offer: &Offer| offer.card.as_ref().map(|card| card.link.clone());
     let addresses = [one, other].map(|offer| offer.source.map(|source| source.ip()));

@@ -5,6 +5,7 @@
 //! the order that libfabric requires: endpoints first, each of which holds a reference to its domain.
 
 use super::card;
+use super::handlers::keeping_handlers;
 use super::library::{Library, OfiError};
 use super::query::{Hints, Offer, offers};
 use super::region::DUTIES;
@@ -65,6 +66,7 @@ pub fn usable(library: &'static Library, choice: &Choice) -> Result<Vec<Offer>, 
         // The best form that the provider offers.
         for form in FORMS {
             let mut offers = offers(library, &hints(name, form))?;
+            offers.retain(|offer| form.is_kept_by(offer));
             let is_offered = !offers.is_empty();
             found.append(&mut offers);
             if is_offered {
@@ -84,8 +86,26 @@ pub fn usable(library: &'static Library, choice: &Choice) -> Result<Vec<Offer>, 
     if choice.is_local && choice.interface.is_none() && found.iter().any(is_loopback) {
         found.retain(is_loopback);
     }
-    found.sort_by_key(|offer| offer.source.map_or(0, |source| remoteness(source.ip())));
+    sort(&mut found);
     Ok(found)
+}
+
+/// Sorts offers, which are in the order of the choice of providers, or of the library if the choice names
+/// none. Offers whose address other machines do not reach come last. Of the others those of the first
+/// provider come first, its InfiniBand cards before its Ethernet cards, and fast cards before slow ones.
+fn sort(found: &mut [Offer]) {
+    let mut providers: Vec<String> = Vec::new();
+    for Offer { provider, .. } in &*found {
+        if !providers.contains(provider) {
+            providers.push(provider.clone());
+        }
+    }
+    found.sort_by_key(|offer| {
+        let remoteness = offer.source.map_or(0, |source| remoteness(source.ip()));
+        let unreached = if remoteness >= UNREACHED { remoteness } else { 0 };
+        let provider = providers.iter().position(|provider| *provider == offer.provider);
+        (unreached, provider, card::place_of(offer.card.as_ref()), remoteness)
+    });
 }
 
 /// The layer of libfabric that makes connections look like datagrams, at the end of a provider's name.
@@ -106,6 +126,9 @@ fn relieved(library: &'static Library, found: Vec<Offer>) -> Result<Vec<Offer>, 
     }
     Ok(relieved)
 }
+
+/// The least remoteness of addresses that other machines do not reach.
+const UNREACHED: u32 = 2;
 
 /// How unlikely it is that other machines reach an address. They do not reach a loopback address. They reach
 /// a link-local address only by the name of the link, which differs from machine to machine.
@@ -140,6 +163,14 @@ pub(super) struct Form {
     control: fi_progress,
     /// `FI_ATOMIC` or nothing.
     atomics: u64,
+}
+
+impl Form {
+    /// Whether an offer for this form moves data as was asked for. `efa` of libfabric 1.17 to 2.0 has an
+    /// offer of manual progress for a request of automatic progress.
+    fn is_kept_by(self, offer: &Offer) -> bool {
+        self.data != FI_PROGRESS_AUTO || offer.data_progress == FI_PROGRESS_AUTO
+    }
 }
 
 /// An open domain.
@@ -208,7 +239,7 @@ impl Domain {
             });
         }
         let chosen = choice.turn.map_or(0, |turn| card::choose(&found, turn));
-        Domain::of(me, n_pes, found.swap_remove(chosen), secret).map_err(at)
+        keeping_handlers(|| Domain::of(me, n_pes, found.swap_remove(chosen), secret)).map_err(at)
     }
 
     fn of(me: Pe, n_pes: usize, offer: Offer, secret: Secret) -> Result<Domain, OfiError> {

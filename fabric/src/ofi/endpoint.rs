@@ -3,6 +3,7 @@
 //! Invariant: it is closed before them, and all of them before their domain.
 
 use super::domain::{Domain, close, opened};
+use super::handlers::keeping_handlers;
 use super::library::OfiError;
 use super::slots::{Kind, SLOTS_MAX, Slot};
 use super::sys::*;
@@ -90,14 +91,14 @@ impl Endpoint {
     /// # Errors
     /// If the provider refuses.
     pub(super) fn open(domain: &Arc<Domain>, rings: bool) -> FabricResult<Endpoint> {
-        Endpoint::try_open(domain, rings).map_err(|error| error.at(domain.me))
+        keeping_handlers(|| Endpoint::try_open(domain, rings)).map_err(|error| error.at(domain.me))
     }
 
     fn try_open(domain: &Arc<Domain>, rings: bool) -> Result<Endpoint, OfiError> {
         let (library, raw) = (domain.library(), domain.domain.as_ptr());
         let queue = |wait_obj| {
             let mut attributes = Padded::<fi_cq_attr>::zeroed();
-            attributes.known.size = SLOTS_MAX + RECEIVES;
+            attributes.known.size = entries(&domain.offer.provider, rings);
             attributes.known.format = FI_CQ_FORMAT_DATA;
             attributes.known.wait_obj = wait_obj;
             let mut cq = null_mut();
@@ -334,6 +335,13 @@ impl Endpoint {
     }
 }
 
+/// The entries to ask for in a completion queue, which has arrivals or not; 0 is the provider's default.
+/// `cxi` takes the number for the queues of the card as well, which arrivals that are not received yet fill
+/// too. Other providers only need room for the operations that are under way.
+fn entries(provider: &str, has_arrivals: bool) -> usize {
+    if has_arrivals && provider == "cxi" { 0 } else { SLOTS_MAX + RECEIVES }
+}
+
 /// The descriptor of a queue that was opened with one.
 fn descriptor_of(queue: &Opening<fid_cq>) -> Option<RawFd> {
     let mut descriptor: RawFd = -1;
@@ -385,4 +393,19 @@ impl Transfer {
 /// A list of one descriptor, as libfabric takes it; null if there is none.
 pub(super) fn list_of(descriptor: &*mut c_void) -> *mut *mut c_void {
     if descriptor.is_null() { null_mut() } else { std::ptr::from_ref(descriptor).cast_mut() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_over_cxi_have_a_queue_of_its_default_length() {
+        assert_eq!(entries("cxi", true), 0);
+        assert!(
+            [("cxi", false), ("verbs;ofi_rxm", true), ("efa", true), ("tcp;ofi_rxm", false)]
+                .into_iter()
+                .all(|(provider, has_arrivals)| entries(provider, has_arrivals) == SLOTS_MAX + RECEIVES)
+        );
+    }
 }

@@ -1,12 +1,15 @@
-//! Keeps the program's signal handlers. Providers of libfabric replace them when they are listed (its `shm`
-//! replaces those of SIGTERM, SIGINT, SIGSEGV and SIGBUS), and so do libraries that they load (libinfinipath
-//! and libpsm2 replace that of SIGABRT as well, exit with status 1 in the handler, and take 0.2 s to load).
+//! Keeps the program's signal handlers. Providers of libfabric replace them when they are started or listed
+//! (its `shm` replaces those of SIGTERM, SIGINT, SIGSEGV and SIGBUS) or when an endpoint is opened (`psm3`
+//! those of SIGSEGV and SIGBUS), and so do libraries that they load (libinfinipath and libpsm2 replace that
+//! of SIGABRT as well, exit with status 1 in the handler, and take 0.2 s to load).
 //!
 //! Invariant: after a call every signal has the handler that it had before, and no handler that the call has
 //! set runs on its thread: signals are blocked during the call. A signal that arrives meanwhile is delivered
 //! after the call, to the original handler. A fault of the thread itself ends the process by its signal,
-//! because the kernel ignores the handler of a blocked signal then. Two calls at a time might see each
-//! other's handlers, so there is one call at a time.
+//! because the kernel ignores the handler of a blocked signal then. Threads that libfabric starts in the call
+//! take no signals. Two calls at a time might see each other's handlers, so there is one call at a time; a
+//! call within another one would wait for itself. A handler that another thread of the program sets during
+//! the call is lost.
 
 use crate::threads::without_signals;
 use libc::{c_int, sigaction};

@@ -7,7 +7,7 @@
 //! at the end, and `fi_getinfo` returns what the requested API version defines. An older library is refused.
 
 use super::handlers::keeping_handlers;
-use super::sys::{FI_VERSION, fi_fabric_attr, fi_info, fi_type, fid_fabric};
+use super::sys::{FI_PROV_ATTR_ONLY, FI_VERSION, fi_fabric_attr, fi_info, fi_type, fid_fabric};
 use crate::types::{FabricError, Pe};
 use libc::{c_char, c_int, c_void};
 use std::ffi::{CStr, CString};
@@ -190,7 +190,7 @@ fn load(path: &str) -> Result<Library, OfiError> {
     }
     // SAFETY: the handle is open and is never closed. The types are those that the headers give these
     // functions: `fi_version` in every version, the others since 1.17, and the version is checked first.
-    // `fi_dupinfo` takes null and returns an empty entry.
+    // `fi_getinfo` takes no node, service and hints, and the list that it returns is this function's.
     unsafe {
         let fi_version: unsafe extern "C" fn() -> u32 = function(handle, c"fi_version").map_err(missing)?;
         let version = fi_version();
@@ -207,10 +207,13 @@ fn load(path: &str) -> Result<Library, OfiError> {
             fi_strerror: function(handle, c"fi_strerror").map_err(missing)?,
             fi_tostr_r: function(handle, c"fi_tostr_r").map_err(missing)?,
         };
-        // The first call of these looks for all providers.
-        let info = (functions.fi_dupinfo)(std::ptr::null());
-        if !info.is_null() {
-            (functions.fi_freeinfo)(info);
+        // The first call of `fi_getinfo` starts all providers. It lists their names here; if there are none,
+        // or it fails, later calls say so.
+        let mut list = std::ptr::null_mut();
+        let none = std::ptr::null();
+        (functions.fi_getinfo)(API_VERSION, none, none, FI_PROV_ATTR_ONLY, std::ptr::null(), &mut list);
+        if !list.is_null() {
+            (functions.fi_freeinfo)(list);
         }
         Ok(Library { path: path.to_owned(), version, functions })
     }

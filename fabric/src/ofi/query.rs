@@ -5,6 +5,7 @@
 //! offer are copies from its entry. The offer keeps the entry, by which it is opened.
 
 use super::card::Card;
+use super::handlers::keeping_handlers;
 use super::info::{Info, on_c_heap};
 use super::library::{API_VERSION, Library, OfiError, text_at};
 use super::sys::*;
@@ -32,7 +33,8 @@ pub struct Hints {
     pub mode: u64,
     /// Duties that concern memory regions: `FI_MR_*`.
     pub mr_mode: c_int,
-    /// Flags that all transfers are to have: `FI_DELIVERY_COMPLETE` for instance.
+    /// Flags that transfers are to have: `FI_DELIVERY_COMPLETE` for instance. A provider that lacks them has
+    /// no offer; each call passes its own flags.
     pub op_flags: u64,
     /// Order of messages: `FI_ORDER_*`.
     pub msg_order: u64,
@@ -96,6 +98,8 @@ pub struct Offer {
     pub card: Option<Card>,
     /// The type of endpoint: `FI_EP_*`.
     pub endpoint: fi_ep_type,
+    /// The protocol of the endpoint: `FI_PROTO_*`.
+    pub protocol: u32,
     /// The format of addresses: `FI_SOCKADDR_IN` and so on.
     pub address_format: u32,
     /// The address that it sends from, if the offer has one and it is an Internet address.
@@ -116,8 +120,6 @@ pub struct Offer {
     pub transfer_bytes: usize,
     /// The largest put that is ordered after earlier puts, in bytes, if `msg_order` orders puts.
     pub ordered_put_bytes: usize,
-    /// Flags that all transfers have.
-    pub op_flags: u64,
     /// Order of messages.
     pub msg_order: u64,
     /// Operations that can be under way.
@@ -146,6 +148,10 @@ pub struct Offer {
 
 impl Offer {
     fn of(info: Info) -> Offer {
+        // Each call passes its own flags. Some providers (`efa`) add those of the endpoint to them, so that
+        // messages too would wait for their delivery.
+        // SAFETY: the entry has its attributes, as `Info` promises, and no other code has it yet.
+        unsafe { (*info.entry().tx_attr).op_flags = 0 };
         let (entry, domain, endpoint, fabric) = (info.entry(), info.domain(), info.endpoint(), info.fabric());
         let names = [fabric.prov_name, fabric.name, domain.name];
         // SAFETY: the names of an entry are null or strings that the library has ended with a zero.
@@ -157,6 +163,7 @@ impl Offer {
             domain: domain_name,
             card: Card::of(entry),
             endpoint: endpoint.r#type,
+            protocol: endpoint.protocol,
             address_format: entry.addr_format,
             source: source_of(entry),
             caps: entry.caps,
@@ -167,7 +174,6 @@ impl Offer {
             inject_bytes: info.tx().inject_size,
             transfer_bytes: endpoint.max_msg_size,
             ordered_put_bytes: endpoint.max_order_waw_size,
-            op_flags: info.tx().op_flags,
             msg_order: info.tx().msg_order,
             tx_count: info.tx().size,
             rx_count: info.rx().size,
@@ -221,7 +227,8 @@ pub fn offers(library: &'static Library, hints: &Hints) -> Result<Vec<Offer>, Of
     let mut list = ptr::null_mut();
     let (wanted, getinfo) = (entry.as_ptr(), library.functions.fi_getinfo);
     // SAFETY: the node is null or ends with a zero, the hints are an entry of this library, the list is ours.
-    let code = unsafe { getinfo(API_VERSION, node, ptr::null(), flags, wanted, &mut list) };
+    let code =
+        keeping_handlers(|| unsafe { getinfo(API_VERSION, node, ptr::null(), flags, wanted, &mut list) });
     if code == -FI_ENODATA {
         return Ok(Vec::new());
     }

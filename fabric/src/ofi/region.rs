@@ -47,13 +47,22 @@ unsafe impl Send for Region {}
 // SAFETY: as for `Send`; nothing here changes while it is open.
 unsafe impl Sync for Region {}
 
+/// Access of this PE's own puts, gets and atomics.
+pub(super) const TRANSFERS: u64 = FI_READ | FI_WRITE;
+/// Access of its messages. `ofi_rxm` lets peers read memory that may be sent.
+const MESSAGES: u64 = FI_SEND | FI_RECV;
+
 impl Region {
-    /// Registers memory for this PE's own transfers.
+    /// Registers memory for this access of this PE's own operations.
     ///
     /// # Errors
     /// If the provider refuses.
-    pub(super) fn own(domain: &Arc<Domain>, start: usize, bytes: usize) -> Result<Region, OfiError> {
-        let access = FI_READ | FI_WRITE | FI_SEND | FI_RECV;
+    pub(super) fn own(
+        domain: &Arc<Domain>,
+        start: usize,
+        bytes: usize,
+        access: u64,
+    ) -> Result<Region, OfiError> {
         Region::open(domain, start, bytes, (access, domain.next_key()))
     }
 
@@ -146,7 +155,8 @@ impl Arena {
     pub(super) fn open(domain: &Arc<Domain>, bytes: usize) -> Result<Arena, OfiError> {
         let mut arena = Arena::unregistered(bytes);
         if domain.offer.wants_descriptors() {
-            arena.region = Some(Region::own(domain, arena.memory.as_ptr() as usize, bytes)?);
+            let start = arena.memory.as_ptr() as usize;
+            arena.region = Some(Region::own(domain, start, bytes, TRANSFERS | MESSAGES)?);
         }
         Ok(arena)
     }
@@ -187,12 +197,12 @@ impl Register for Anywhere {
     type Error = OfiError;
 
     fn register(&self, range: Range<usize>) -> Result<Region, OfiError> {
-        Region::own(&self.0, range.start, range.len())
+        Region::own(&self.0, range.start, range.len(), TRANSFERS)
     }
 
     /// A provider that pins the pages for writing would be refused them by the system.
     fn register_source(&self, range: Range<usize>) -> Result<Region, OfiError> {
-        let mut region = Region::open(&self.0, range.start, range.len(), (FI_WRITE, self.0.next_key()))?;
+        let mut region = Region::own(&self.0, range.start, range.len(), FI_WRITE)?;
         region.is_target = false;
         Ok(region)
     }

@@ -6,7 +6,7 @@
 
 use super::domain::Domain;
 use super::library::OfiError;
-use super::region::{Arena, Region};
+use super::region::{Arena, Region, TRANSFERS};
 use crate::types::{Pe, Token};
 use libc::c_void;
 use std::cell::UnsafeCell;
@@ -130,7 +130,7 @@ impl Slots {
         let mut slots = Slots::with(Arena::open(domain, BUFFERS_MAX * BUFFER_BYTES)?);
         if domain.offer.wants_descriptors() {
             let (start, bytes) = (slots.slots.as_ptr() as usize, SLOTS_MAX * size_of::<Slot>());
-            slots.slots_region = Some(Region::own(domain, start, bytes)?);
+            slots.slots_region = Some(Region::own(domain, start, bytes, TRANSFERS)?);
         }
         Ok(slots)
     }

@@ -9,6 +9,7 @@ use super::profile::{
     ACCESS, DIRECTIONS, INJECT_BYTES, PROFILES, Profile, QUEUE_COUNT, RECEIVES_COUNT, RX_FLAGS,
     TRANSFER_BYTES, TX_FLAGS,
 };
+use crate::fake_libfabric::NetworkCard;
 use crate::fake_libfabric::address::FORMAT;
 use crate::fake_libfabric::world::world;
 use libc::{c_char, c_int};
@@ -41,19 +42,26 @@ pub(crate) unsafe extern "C" fn fi_getinfo(
     });
     let mut first = std::ptr::null_mut();
     let mut end: *mut *mut fi_info = &mut first;
-    let cards = world().cards;
+    let cards = {
+        let world = world();
+        world.ignore(0);
+        world.cards.clone()
+    };
     let is_named = |card: &usize| {
         // SAFETY: the caller guarantees that the hints are valid, and so all attributes and strings.
         let name = hints.and_then(|hints| unsafe { info::text((*info::attributes(hints).3).name) });
         name.is_none_or(|name| name.to_bytes() == domain_name(*card).as_bytes())
     };
-    for (profile, card) in fitting.flat_map(|fit| (0..cards).filter(is_named).map(move |card| (fit, card))) {
+    let count = cards.len().max(1);
+    for (profile, card) in fitting.flat_map(|fit| (0..count).filter(is_named).map(move |card| (fit, card))) {
         // SAFETY: `end` points to the local variable, or into an entry that was just made; the caller
         // guarantees that the hints are valid.
         unsafe {
             *end = offer(profile, hints, version);
             (*(**end).domain_attr).name = string(&domain_name(card));
-            (**end).nic = if cards > 1 { nic(card) } else { std::ptr::null_mut() };
+            if let Some(card) = cards.get(card) {
+                ((**end).nic, (*(**end).ep_attr).protocol) = (nic(card), card.protocol);
+            }
             end = &raw mut (**end).next;
         }
     }
@@ -71,12 +79,12 @@ fn domain_name(card: usize) -> String {
 }
 
 /// The description of a network card. It is never freed.
-fn nic(card: usize) -> *mut fid_nic {
-    let attr = fi_pci_attr { domain_id: 0xffff, bus_id: 0xff, device_id: card as u8, function_id: 0 };
+fn nic(card: &NetworkCard) -> *mut fid_nic {
+    let attr = fi_pci_attr { domain_id: 0xffff, bus_id: 0xff, device_id: card.device, function_id: 0 };
     let mut nic = Padded::<fid_nic>::zeroed().known;
     nic.bus_attr = Box::leak(Box::new(fi_bus_attr { bus_type: FI_BUS_PCI, attr }));
     let mut link = Padded::<fi_link_attr>::zeroed().known;
-    (link.speed, link.state, link.network_type) = (200_000_000_000, FI_LINK_UP, string("fake"));
+    (link.speed, link.state, link.network_type) = (card.speed, FI_LINK_UP, string(card.network));
     nic.link_attr = Box::leak(Box::new(link));
     Box::leak(Box::new(nic))
 }
@@ -146,7 +154,8 @@ fn fits_endpoint(profile: &Profile, ep: &fi_ep_attr) -> bool {
 
 fn fits_domain(profile: &Profile, domain: &fi_domain_attr) -> bool {
     // A request for manual progress also accepts automatic progress.
-    let progresses = |asked| asked != FI_PROGRESS_AUTO || profile.progress == FI_PROGRESS_AUTO;
+    let is_auto = profile.progress == FI_PROGRESS_AUTO || profile.answers_auto;
+    let progresses = |asked| asked != FI_PROGRESS_AUTO || is_auto;
     let mr_mode_fits = match domain.mr_mode {
         FI_MR_BASIC => profile.mr_mode == FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
         FI_MR_SCALABLE => profile.mr_mode == 0,
@@ -215,8 +224,13 @@ fn domain_of(profile: &Profile, hints: Option<&fi_domain_attr>) -> fi_domain_att
         asked => asked,
     };
     domain.threading = asked(|hints| hints.threading, FI_THREAD_SAFE);
-    domain.control_progress = asked(|hints| hints.control_progress, profile.progress);
-    domain.data_progress = asked(|hints| hints.data_progress, profile.progress);
+    (domain.control_progress, domain.data_progress) = match profile.answers_auto {
+        true => (profile.progress, profile.progress),
+        false => (
+            asked(|hints| hints.control_progress, profile.progress),
+            asked(|hints| hints.data_progress, profile.progress),
+        ),
+    };
     domain.resource_mgmt = asked(|hints| hints.resource_mgmt, FI_RM_ENABLED);
     domain.av_type = asked(|hints| hints.av_type, FI_AV_TABLE);
     domain.mr_mode = profile.mr_mode;

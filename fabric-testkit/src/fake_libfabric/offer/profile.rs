@@ -49,6 +49,9 @@ pub(crate) struct Profile {
     /// The progress model: with `FI_PROGRESS_MANUAL`, progress occurs only in calls on the endpoint
     /// concerned.
     pub(crate) progress: fi_progress,
+    /// Whether a request for automatic progress gets an offer of manual progress, and not none, as with `efa`
+    /// of libfabric 1.17 to 2.0.
+    pub(crate) answers_auto: bool,
     /// The sizes of integers on which it executes atomics, in bytes.
     pub(crate) atomic_bytes: &'static [usize],
     /// The guaranteed orders: `FI_ORDER_*`.
@@ -84,6 +87,7 @@ const PLAIN: Profile = Profile {
     mr_key_bytes: 8,
     mode: 0,
     progress: FI_PROGRESS_AUTO,
+    answers_auto: false,
     atomic_bytes: &[1, 2, 4, 8],
     order: FI_ORDER_SAS,
     releases_apart: false,
@@ -92,7 +96,7 @@ const PLAIN: Profile = Profile {
 };
 
 /// All providers, in the order in which they are offered.
-pub(crate) static PROFILES: [Profile; 4] = [
+pub(crate) static PROFILES: [Profile; 5] = [
     PLAIN,
     Profile {
         name: "like-verbs",
@@ -116,4 +120,11 @@ pub(crate) static PROFILES: [Profile; 4] = [
         ..PLAIN
     },
     Profile { name: "null", is_null: true, ..PLAIN },
+    Profile {
+        name: "like-efa",
+        mr_mode: FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY,
+        progress: FI_PROGRESS_MANUAL,
+        answers_auto: true,
+        ..PLAIN
+    },
 ];
