@@ -145,7 +145,7 @@ pub enum LaunchError {
     #[error("a job of 0 PEs cannot be started; ask for 1 or more")]
     NoPes,
     /// More PEs than one machine supports.
-    #[error("{n} PEs are too many for this machine: {why}")]
+    #[error("{} too many for this machine: {why}", pes_are(*n))]
     TooManyPes {
         /// The number asked for.
         n: usize,
@@ -297,8 +297,19 @@ fn start_reason(reason: &std::io::Error) -> String {
             "the interpreter that it names (#! in its first line, or its dynamic loader) was not found"
                 .to_owned()
         }
+        // EAGAIN of a fork.
+        std::io::ErrorKind::WouldBlock => {
+            "no further process is allowed; start fewer, or raise the limit of the user (ulimit -u) or of \
+             the container (pids.max)"
+                .to_owned()
+        }
         _ => reason.to_string(),
     }
+}
+
+/// The subject of a sentence about `n` PEs, with its verb.
+fn pes_are(n: usize) -> String {
+    if n == 1 { "1 PE is".to_owned() } else { format!("{n} PEs are") }
 }
 
 /// Starts the job, supervises it and returns when all its PEs have ended.
@@ -324,4 +335,24 @@ pub fn launch(spec: &JobSpec) -> Result<JobReport, LaunchError> {
     let signals = signals::Signals::block(spec.machines.is_some());
     let signals = signals.map_err(LaunchError::system("blocking signals"))?;
     supervise::Supervisor::start(spec, plan, signals)?.run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_fork_names_the_limits_of_processes() {
+        let text = start_reason(&std::io::Error::from_raw_os_error(libc::EAGAIN));
+        assert!(text.contains("ulimit -u") && text.contains("pids.max"), "{text}");
+        let text = start_reason(&std::io::Error::from_raw_os_error(libc::ENOMEM));
+        assert!(text.starts_with("Cannot allocate memory"), "{text}");
+    }
+
+    #[test]
+    fn one_pe_is_too_many() {
+        let text = |n| LaunchError::TooManyPes { n, why: "no".to_owned() }.to_string();
+        assert_eq!(text(1), "1 PE is too many for this machine: no");
+        assert_eq!(text(2), "2 PEs are too many for this machine: no");
+    }
 }
