@@ -37,6 +37,7 @@ use crate::hosts::HostSlots;
 pub use agent::{AgentError, agent};
 pub use check::resolve;
 pub use report::{Captured, Cause, Failure, JobReport};
+pub use signals::HeldSignals;
 pub use tool::{InputTo, PES_OF_TOOL, Tool};
 
 /// The description of a job: the programs to start, and how.
@@ -324,6 +325,20 @@ fn pes_are(n: usize) -> String {
 /// # Errors
 /// If the job cannot be started; no process is left then.
 pub fn launch(spec: &JobSpec) -> Result<JobReport, LaunchError> {
+    launch_within(spec, None)
+}
+
+impl HeldSignals {
+    /// As [`launch`], while the signals that end this process are held back for what follows the job.
+    ///
+    /// # Errors
+    /// As [`launch`].
+    pub fn launch(&self, spec: &JobSpec) -> Result<JobReport, LaunchError> {
+        launch_within(spec, Some(self))
+    }
+}
+
+fn launch_within(spec: &JobSpec, held: Option<&HeldSignals>) -> Result<JobReport, LaunchError> {
     let settings = Settings::from_os_pairs(std::env::vars_os().chain(spec.env.iter().cloned()));
     let plan = plan::Plan::new(spec, settings?)?;
     crate::logging::start_log(&plan.settings.log, format!("pelago run, pid {}", std::process::id()));
@@ -332,7 +347,7 @@ pub fn launch(spec: &JobSpec) -> Result<JobReport, LaunchError> {
         log::info!(target: "launcher", "host {host} gets the processes {processes:?}");
     }
     // In a job on several hosts, a launcher that is stopped notifies the agents.
-    let signals = signals::Signals::block(spec.machines.is_some());
+    let signals = signals::Signals::block(spec.machines.is_some(), held);
     let signals = signals.map_err(LaunchError::system("blocking signals"))?;
     supervise::Supervisor::start(spec, plan, signals)?.run()
 }

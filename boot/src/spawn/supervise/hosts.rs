@@ -413,7 +413,7 @@ mod tests {
         let machines = Machines { hosts: hosts_of_list("0").unwrap(), shell, agent: Vec::new() };
         let spec = JobSpec { machines: Some(machines), capture: true, ..JobSpec::new(1, "/bin/true") };
         let plan = Plan::new(&spec, Settings::default()).unwrap();
-        let mut job = Supervisor::start(&spec, plan, Signals::block(true).unwrap()).unwrap();
+        let mut job = Supervisor::start(&spec, plan, Signals::block(true, None).unwrap()).unwrap();
         let deadline = Instant::now() + Duration::from_secs(60);
         while job.hosts[0].last_words().is_empty() {
             assert!(Instant::now() < deadline, "waited 60 s for the words of the remote shell");
@@ -456,7 +456,7 @@ mod tests {
         let (mut lost, mut asked) = (0, 0);
         fuzzing::fuzz_with(100, &conversations(), |input| {
             let plan = Plan::new(&spec, Settings::default()).unwrap();
-            let mut job = Supervisor::start(&spec, plan, Signals::block(true).unwrap()).unwrap();
+            let mut job = Supervisor::start(&spec, plan, Signals::block(true, None).unwrap()).unwrap();
             let (head, tail) = input.split_at(input.len() / 3);
             for piece in [head, tail] {
                 job.hosts[0].frames.push(piece);
