@@ -25,6 +25,7 @@ use crate::env::Settings;
 use crate::error::BootError;
 use crate::pmi::client::{Client, Link, PmiError};
 use crate::pmix::client::{self as pmix, PmixError};
+use crate::print::print_stderr;
 
 /// The longest key of a job without a launcher, in characters; the same as with the usual launchers.
 const KEY_MAX_CHARS: usize = 56;
@@ -319,24 +320,24 @@ impl Job {
     pub fn abort(&self, pe: usize, code: i32, message: &str) -> ! {
         let ours = self.launcher == Launcher::Pelago;
         if !ours && !message.is_empty() {
-            // Written in one call, so that the messages of two PEs do not mix.
-            let line = format!("PE {pe}: {message}\n");
-            eprint!("{line}");
+            print_stderr(&format!("PE {pe}: {message}\n"));
             await_reader(std::io::stderr());
         }
         // Errors are ignored: a launcher that cannot be told is gone, and its job with it.
         match &self.means {
             Means::Own(_) => {}
             Means::Pmi { link, .. } => {
-                let _ = link.abort(code, ours.then_some((pe, message)));
+                // `pelago run` reports the code as it is.
+                let status = if ours { code } else { exit_status(code) };
+                let _ = link.abort(status, ours.then_some((pe, message)));
             }
             Means::Pmix(client) => {
-                let _ = client.abort(code, message);
+                let _ = client.abort(exit_status(code), message);
             }
         }
         flush_stdout();
         // SAFETY: `_exit` has no precondition; it ends the process.
-        unsafe { libc::_exit(code) }
+        unsafe { libc::_exit(exit_status(code)) }
     }
 
     fn check_key(&self, key: &str) -> Result<(), BootError> {
@@ -359,6 +360,12 @@ impl Job {
     fn pmix_failed(&self, operation: String, reason: PmixError) -> BootError {
         pmix_failed(self.first_pe(), operation, reason)
     }
+}
+
+/// The exit status of a process that aborts its job with this code. The system keeps its lowest eight bits
+/// only, and a failure must not become a success: where these are 0, the status is 1, except for the code 0.
+pub fn exit_status(code: i32) -> i32 {
+    if code != 0 && code & 0xff == 0 { 1 } else { code }
 }
 
 fn exchange(pe: usize, operation: String, reason: PmiError) -> BootError {
@@ -464,6 +471,12 @@ mod tests {
             assert!(matches!(job.get(0, key), Err(BootError::Key { .. })), "{key:?}");
         }
         job.put(&"k".repeat(KEY_MAX_CHARS), &[]).unwrap();
+    }
+
+    #[test]
+    fn a_code_other_than_0_is_no_success() {
+        assert_eq!([0, 1, 255, 257, -1].map(exit_status), [0, 1, 255, 257, -1]);
+        assert_eq!([256, 512, -256, i32::MIN].map(exit_status), [1; 4]);
     }
 
     #[test]

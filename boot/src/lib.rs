@@ -31,7 +31,7 @@ pub use env::{
 };
 pub use error::BootError;
 pub use hosts::{HostSlots, HostsError, hosts_of_file, hosts_of_list, hosts_of_slurm, tasks_of_slurm};
-pub use job::{Job, Launcher, Notifier};
+pub use job::{Job, Launcher, Notifier, exit_status};
 pub use jobs::{JobRecord, JobState, JobsError, LeftProcess, PeRow, PeState, jobs};
 pub use locality::{
     address_space_bytes, cores, cpu_quota, cpus, machine_id, memory_available_bytes, memory_total_bytes,
@@ -40,9 +40,9 @@ pub use locality::{
 pub use logging::{LogFilter, start_log};
 pub use pmi::client::PmiError;
 pub use pmix::client::PmixError;
-pub use print::{end_by_signal, print, tell};
+pub use print::{end_by_signal, print, print_stderr, tell};
 pub use process::{ProcessState, process_state};
 pub use spawn::{
-    AgentError, Captured, Cause, Failure, InputTo, JobReport, JobSpec, LaunchError, Machines, PES_OF_TOOL,
-    Program, RemoteShell, Tool, agent, launch, resolve,
+    AgentError, Captured, Cause, Failure, HeldSignals, InputTo, JobReport, JobSpec, LaunchError, Machines,
+    PES_OF_TOOL, Program, RemoteShell, Tool, agent, launch, resolve,
 };

@@ -7,6 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use log::{LevelFilter, Log, Metadata, Record};
 
+use crate::print::print_stderr;
+
 /// The value of `PELAGO_LOG`: a level for everything, and others for some targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFilter {
@@ -75,9 +77,7 @@ impl Log for Lines {
         if self.enabled(record.metadata()) {
             let speaker = SPEAKER.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let level = record.level().as_str().to_ascii_lowercase();
-            // Written by one call, so that lines of two PEs do not mix.
-            let line = format!("{speaker}: {level} {}: {}\n", record.target(), record.args());
-            eprint!("{line}");
+            print_stderr(&format!("{speaker}: {level} {}: {}\n", record.target(), record.args()));
         }
     }
 

@@ -25,12 +25,18 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// Writes `text` to standard error by one call, so that lines of two processes do not mix. A failure is
+/// ignored, because it cannot be reported anywhere else: after a logout the terminal takes nothing, and a
+/// file system may be full. `eprint!` would panic.
+pub fn print_stderr(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
 /// Writes `text` to standard error, and waits for the reader for a bounded time. Text that cannot be written
 /// by then is discarded.
 pub fn tell(text: &str) {
     let Ok(writer) = Writer::start(Outlet::Stderr) else {
-        eprint!("{text}");
-        return;
+        return print_stderr(text);
     };
     writer.push(text.as_bytes());
     writer.notify_when_done();

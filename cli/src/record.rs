@@ -17,10 +17,11 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use pelago_boot::{launcher_seen, print, tell};
+use pelago_boot::{HeldSignals, launcher_seen, print, tell};
 use pelago_core::base::trace::reader::{PeStatistics, TimelineReader};
 
 use self::statistics::JobStatistics;
+use crate::whole_file::WholeFile;
 
 /// The settings that name the folders of the timelines and of the statistics.
 const VARIABLES: [&str; 2] = ["PELAGO_TRACE", "PELAGO_STATS"];
@@ -40,14 +41,17 @@ pub struct Records {
 
 /// The folder of a job's records, which goes when this is dropped.
 ///
-/// Invariant: a file of the user keeps its contents until the job has ended, and files that were made for a
-/// job that did not start are removed.
+/// Invariant: a file of the user keeps its contents until the job has ended and the new ones are complete,
+/// and files that were made for a job that did not start are removed. This also holds if a signal ends the
+/// command.
 pub struct Recording {
     folder: Option<PathBuf>,
     /// The files that did not exist before.
     made: Vec<PathBuf>,
     trace: Option<PathBuf>,
     stats: Option<Option<PathBuf>>,
+    /// Held back until the files are complete or removed, which the last field is for.
+    pub signals: HeldSignals,
 }
 
 impl Records {
@@ -58,13 +62,14 @@ impl Records {
     /// If the folder or a file cannot be made.
     pub fn begin(self, is_spread: bool) -> anyhow::Result<Recording> {
         let Records { trace, stats } = self;
-        if trace.is_none() && stats.is_none() {
-            return Ok(Recording { folder: None, made: Vec::new(), trace, stats });
+        let signals = HeldSignals::hold().context("blocking signals")?;
+        let mut recording = Recording { folder: None, made: Vec::new(), trace, stats, signals };
+        if recording.trace.is_none() && recording.stats.is_none() {
+            return Ok(recording);
         }
-        if let Some(Some(file)) = &stats {
+        if let Some(Some(file)) = &recording.stats {
             statistics::Form::of(file)?;
         }
-        let mut recording = Recording { folder: None, made: Vec::new(), trace, stats };
         recording.try_files()?;
         let trace = &recording.trace;
         let beside = trace.as_deref().and_then(Path::parent).filter(|parent| !parent.as_os_str().is_empty());
@@ -122,18 +127,18 @@ impl Recording {
     /// Reads the records when the job has ended, and says what has become of them.
     ///
     /// # Errors
-    /// If a file cannot be read or written.
+    /// If a file cannot be read or written, or if a signal has come.
     pub fn finish(&self) -> anyhow::Result<()> {
-        let Some(folder) = &self.folder else { return Ok(()) };
+        let (Some(folder), signals) = (&self.folder, &self.signals) else { return Ok(()) };
         if let Some(file) = &self.trace {
-            tell(&format!("pelago run: {}\n", write_timeline(folder, file)?));
+            tell(&format!("pelago run: {}\n", write_timeline(folder, file, signals)?));
         }
         match &self.stats {
             None => {}
-            Some(None) => tell(&JobStatistics::read(folder)?.to_string()),
+            Some(None) => tell(&JobStatistics::read(folder, signals)?.to_string()),
             Some(Some(file)) => {
-                let text = JobStatistics::read(folder)?.in_form(file)?;
-                std::fs::write(file, text).with_context(|| format!("writing {}", file.display()))?;
+                let text = JobStatistics::read(folder, signals)?.in_form(file)?;
+                WholeFile::create(file)?.finish(&text)?;
                 tell(&format!("pelago run: statistics: {}\n", file.display()));
             }
         }
@@ -198,18 +203,23 @@ Examples:
 
 impl Trace {
     pub fn execute(&self) -> anyhow::Result<ExitCode> {
-        print(&format!("{}\n", write_timeline(&self.folder, &self.output)?))?;
+        let signals = HeldSignals::hold().context("blocking signals")?;
+        let text = write_timeline(&self.folder, &self.output, &signals)?;
+        drop(signals);
+        print(&format!("{text}\n"))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
 impl Stats {
     pub fn execute(&self) -> anyhow::Result<ExitCode> {
-        let statistics = JobStatistics::read(&self.folder)?;
+        let signals = HeldSignals::hold().context("blocking signals")?;
+        let statistics = JobStatistics::read(&self.folder, &signals)?;
         if let Some(file) = &self.html {
             let page = page::page(&statistics);
-            std::fs::write(file, page).with_context(|| format!("writing {}", file.display()))?;
+            WholeFile::create(file)?.finish(&page)?;
         }
+        drop(signals);
         match self.json {
             true => print(&(statistics.json()? + "\n"))?,
             false => print(&statistics.to_string())?,
@@ -233,7 +243,7 @@ fn files(folder: &Path, end: &str) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Joins the timelines of a folder in a file: a sentence about it.
-fn write_timeline(folder: &Path, file: &Path) -> anyhow::Result<String> {
+fn write_timeline(folder: &Path, file: &Path, signals: &HeldSignals) -> anyhow::Result<String> {
     let mut readers = Vec::new();
     for path in files(folder, "trace")? {
         let reader = TimelineReader::open(&path).with_context(|| format!("reading {}", path.display()))?;
@@ -249,19 +259,23 @@ fn write_timeline(folder: &Path, file: &Path) -> anyhow::Result<String> {
     let missing = missing(readers[0].n_pes, readers.iter().map(|reader| reader.pe));
     let name = file.display();
     if file.extension().is_some_and(|end| end == "html") {
-        let (page, events) = timeline::page(readers).with_context(|| format!("drawing {name}"))?;
-        std::fs::write(file, page).with_context(|| format!("writing {name}"))?;
+        let (page, events) = timeline::page(readers, signals).with_context(|| format!("drawing {name}"))?;
+        WholeFile::create(file)?.finish(&page)?;
         return Ok(format!("timeline: {name}, {events} events, as a page{missing}"));
     }
-    let events = perfetto::write(readers, file).with_context(|| format!("writing {name}"))?;
+    let output = WholeFile::create(file)?;
+    let events =
+        perfetto::write(readers, output.file(), signals).with_context(|| format!("writing {name}"))?;
+    output.keep()?;
     let how = "open it in Perfetto's user interface, https://ui.perfetto.dev";
     Ok(format!("timeline: {name}, {events} events; {how}{missing}"))
 }
 
 /// Reads the statistics of a folder.
-fn read_statistics(folder: &Path) -> anyhow::Result<Vec<PeStatistics>> {
+fn read_statistics(folder: &Path, signals: &HeldSignals) -> anyhow::Result<Vec<PeStatistics>> {
     let mut all = Vec::new();
     for path in files(folder, "stats")? {
+        signals.check()?;
         let text = std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
         let of = PeStatistics::parse(&text);
         all.push(of.with_context(|| format!("{} is not the statistics of a PE", path.display()))?);

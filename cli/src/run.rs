@@ -17,7 +17,7 @@ use pelago::coll::select::forced;
 use pelago::coll::tuning;
 use pelago_apps::nearest;
 use pelago_boot::{
-    Cause, Failure, InputTo, JobSpec, LaunchError, Program, Settings, end_by_signal, launch, resolve, tell,
+    Cause, Failure, InputTo, JobSpec, LaunchError, Program, Settings, end_by_signal, resolve, tell,
 };
 use rustix::process::Signal;
 
@@ -125,7 +125,7 @@ impl Run {
     /// Starts the job; returns its exit status.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
         let (spec, recording) = self.spec()?;
-        let report = launch(&spec).map_err(explain)?;
+        let report = recording.signals.launch(&spec).map_err(explain)?;
         // Prints nothing about a PE that had left the job, because its own message explains its status; nor
         // about a reader of the output that has closed its end.
         let says_nothing =
@@ -134,8 +134,8 @@ impl Run {
             tell(&format!("pelago run: {}\n", failure.text));
         }
         match (recording.finish(), report.status) {
-            (Err(error), 0) => return Err(error),
-            // The job's own status says more.
+            (Err(error), 0) if !recording.signals.has_come() => return Err(error),
+            // The job's own status says more, and so does the signal.
             (Err(error), _) => tell(&format!("pelago run: {error:#}\n")),
             (Ok(()), _) => {}
         }

@@ -14,6 +14,7 @@ use crate::base::panic_message::panic_text;
 use crate::job::membership::Membership;
 use crate::join;
 use crate::runtime::{Core, Runtime};
+use pelago_boot::print_stderr;
 use pelago_fabric::sync::{AtomicPtr, Ordering};
 use pelago_fabric::threads;
 use std::ptr::null_mut;
@@ -162,7 +163,7 @@ fn leave_at_exit() {
         if let Some(membership) = process.membership.take()
             && let Err(error) = membership.finalize()
         {
-            eprintln!("leaving the job: {error}");
+            print_stderr(&format!("leaving the job: {error}\n"));
         }
     }
     // SAFETY: the function needs no argument, and lives as long as the process.
@@ -177,7 +178,7 @@ pub fn end_job_on_panic() {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
             let place = info.location().map(|place| format!(" [{place}]")).unwrap_or_default();
-            eprintln!("{}{}{place}", panic_text(info.payload()), label::name());
+            print_stderr(&format!("{}{}{place}\n", panic_text(info.payload()), label::name()));
             if std::env::var_os("RUST_BACKTRACE").is_some() {
                 before(info);
             }

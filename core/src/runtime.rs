@@ -33,7 +33,7 @@ use crate::wait::engine::Engine;
 use crate::wait::policy::WaitPolicy;
 use crate::wait::service_thread;
 use crate::wakers::Wakers;
-use pelago_boot::Settings;
+use pelago_boot::{Settings, print_stderr};
 use pelago_fabric::lazy::Reserved;
 use pelago_fabric::shm::Segment;
 use pelago_fabric::sync::{AtomicBool, Ordering};
@@ -383,7 +383,7 @@ impl Drop for Core {
             && let Some(membership) = membership
             && let Err(error) = membership.finalize()
         {
-            eprintln!("PE {}: leaving the job: {error}", self.me);
+            print_stderr(&format!("PE {}: leaving the job: {error}\n", self.me));
         }
         // Before the memory goes that operations under way read and write.
         self.shut_endpoints();

@@ -7,7 +7,7 @@
 use crate::Pe;
 use crate::spmd::stay_on;
 use crate::world::World;
-use pelago_boot::{Job, Settings, cpus};
+use pelago_boot::{Job, Settings, cpus, print_stderr};
 use pelago_core::base::error::Result;
 use pelago_core::base::panic_message;
 use pelago_core::join::own_settings;
@@ -85,7 +85,9 @@ pub fn run_with<R: Send>(settings: &[(&str, &str)], body: impl Fn(&World) -> R +
     let outcomes = run_threads(pending_pes, &job, &settings, &body);
     if let Some(job) = Arc::into_inner(job) {
         let first = job.first_pe();
-        job.finalize().unwrap_or_else(|error| eprintln!("PE {first}: leaving the job: {error}"));
+        if let Err(error) = job.finalize() {
+            print_stderr(&format!("PE {first}: leaving the job: {error}\n"));
+        }
     }
     Ok(outcomes)
 }

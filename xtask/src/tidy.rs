@@ -16,6 +16,7 @@ mod name;
 mod ratchet;
 mod safety;
 mod source;
+mod stderr;
 mod sync_point;
 mod words;
 
@@ -80,6 +81,7 @@ fn check(paths: &[String], sources: &[Source], ratchet: &str) -> Vec<Finding> {
         findings.extend(length::columns(source));
         findings.extend(mark::check(source));
         findings.extend(safety::check(source));
+        findings.extend(stderr::check(source));
         findings.extend(words::check(source));
     }
     findings.extend(module_cycle::check(sources));
@@ -125,7 +127,7 @@ mod tests {
         let wide = format!("//! A.\n// SYNC POINT one-ended\n// {}\n", "x".repeat(120));
         let bare = concat!("//! B.\nuns", "afe impl Send for B {}\n");
         let put_off = concat!("//! C.\n// FIX", "ME\n");
-        let imports = "use std::sync::atomic::AtomicU8;\n// f(1);\n";
+        let imports = "use std::sync::atomic::AtomicU8;\n// f(1);\nfn f() { eprintln!(); }\n";
         let sources = [
             Source::new("pelago/src/a.rs", &wide),
             Source::new("pelago/src/b.rs", bare),
@@ -155,6 +157,7 @@ mod tests {
                 "module-cycle",
                 "ratchet",
                 "safety",
+                "stderr",
                 "sync-point",
                 "unfinished",
                 "words"

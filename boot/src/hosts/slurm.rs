@@ -1,6 +1,7 @@
 //! The hosts of an allocation of Slurm, from the variables that it sets: `SLURM_JOB_NODELIST` (hosts, with
-//! ranges in brackets) and `SLURM_TASKS_PER_NODE` (numbers, with repetitions). Source: the manuals of
-//! `salloc` and `scontrol show hostnames`.
+//! ranges in brackets) and `SLURM_TASKS_PER_NODE` (numbers, with repetitions). Inside a step with fewer nodes
+//! than the job, the numbers are those of the step, and `SLURM_STEP_NODELIST` has its hosts. Source: the
+//! manuals of `salloc`, `srun` and `scontrol show hostnames`.
 
 use super::{HostSlots, HostsError, SLOTS_MAX, check_name};
 
@@ -8,6 +9,7 @@ use super::{HostSlots, HostsError, SLOTS_MAX, check_name};
 const HOSTS_MAX: usize = 1 << 20;
 
 const NODES: &str = "SLURM_JOB_NODELIST";
+const STEP_NODES: &str = "SLURM_STEP_NODELIST";
 const TASKS: &str = "SLURM_TASKS_PER_NODE";
 
 /// The hosts that Slurm has allocated, with a slot for each of its tasks; `None` outside of an allocation,
@@ -18,17 +20,20 @@ const TASKS: &str = "SLURM_TASKS_PER_NODE";
 pub fn hosts_of_slurm(lookup: impl Fn(&str) -> Option<String>) -> Result<Option<Vec<HostSlots>>, HostsError> {
     let (Some(list), Some(tasks)) = (lookup(NODES), lookup(TASKS)) else { return Ok(None) };
     let names = names(&list).map_err(|why| HostsError::Slurm { variable: NODES, value: list, why })?;
-    if lookup("SLURMD_NODENAME").is_some_and(|this| names == [this]) {
+    let this = lookup("SLURMD_NODENAME");
+    let is_this = |names: &[String]| this.as_ref().is_some_and(|this| names == [&**this]);
+    if is_this(&names) {
         return Ok(None);
     }
-    let slots = counts(&tasks).and_then(|counts| {
-        if counts.len() < names.len() {
-            Err("it has fewer nodes than SLURM_JOB_NODELIST")
-        } else {
-            Ok(counts)
-        }
-    });
-    let slots = slots.map_err(|why| HostsError::Slurm { variable: TASKS, value: tasks, why })?;
+    let failed = |why| HostsError::Slurm { variable: TASKS, value: tasks.clone(), why };
+    let slots = counts(&tasks).map_err(failed)?;
+    let names = nodes_of(&slots, names, lookup);
+    if is_this(&names) {
+        return Ok(None);
+    }
+    if slots.len() < names.len() {
+        return Err(failed("it has fewer nodes than SLURM_JOB_NODELIST"));
+    }
     Ok(Some(names.into_iter().zip(slots).map(|(name, slots)| HostSlots { name, slots }).collect()))
 }
 
@@ -36,8 +41,19 @@ pub fn hosts_of_slurm(lookup: impl Fn(&str) -> Option<String>) -> Result<Option<
 /// `None` otherwise.
 pub fn tasks_of_slurm(lookup: impl Fn(&str) -> Option<String>) -> Option<usize> {
     let (list, tasks, this) = (lookup(NODES)?, lookup(TASKS)?, lookup("SLURMD_NODENAME")?);
-    let is_alone = names(&list).is_ok_and(|names| names == [this]);
-    counts(&tasks).ok().filter(|_| is_alone)?.first().copied()
+    let (names, counts) = (names(&list).ok()?, counts(&tasks).ok()?);
+    let is_alone = nodes_of(&counts, names, lookup) == [this];
+    counts.first().copied().filter(|_| is_alone)
+}
+
+/// The hosts that these numbers of tasks belong to: those of the job (`names`), or of the step, if the
+/// numbers are too few for the job and as many as the step has hosts.
+fn nodes_of(counts: &[usize], names: Vec<String>, lookup: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    if counts.len() >= names.len() {
+        return names;
+    }
+    let of_step = lookup(STEP_NODES).and_then(|list| self::names(&list).ok());
+    of_step.filter(|of_step| of_step.len() == counts.len()).unwrap_or(names)
 }
 
 /// The names of a list: `n[1-4,7],m01`.
@@ -185,6 +201,28 @@ mod tests {
         assert_eq!(allocated("n1", "4", Some("n2")), Ok(Some("n1 4".to_owned())));
         assert_eq!(allocated("n[1-2]", "4(x2)", Some("n1")), Ok(Some("n1 4, n2 4".to_owned())));
         assert!(hosts_of_slurm(|_| None).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_step_with_fewer_nodes_than_its_job() {
+        let within = |step: &'static str, tasks, this| {
+            let of_job = variables("n[1-3]", tasks, this);
+            move |name: &str| if name == STEP_NODES { Some(step.to_owned()) } else { of_job(name) }
+        };
+        let hosts = |step, tasks, this| {
+            let found = hosts_of_slurm(within(step, tasks, this)).map_err(|error| error.to_string());
+            found.map(|hosts| hosts.map(|hosts| text(&hosts)))
+        };
+        assert_eq!(hosts("n2", "4", Some("n2")), Ok(None), "the step is on this host alone");
+        assert_eq!(tasks_of_slurm(within("n2", "4", Some("n2"))), Some(4));
+        assert_eq!(hosts("n2", "4", Some("n1")), Ok(Some("n2 4".to_owned())));
+        assert_eq!(tasks_of_slurm(within("n2", "4", Some("n1"))), None);
+        assert_eq!(hosts("n[2-3]", "4(x2)", Some("n2")), Ok(Some("n2 4, n3 4".to_owned())));
+        assert_eq!(tasks_of_slurm(within("n[2-3]", "4(x2)", Some("n2"))), None);
+        assert_eq!(hosts("n2", "4(x3)", Some("n2")), Ok(Some("n1 4, n2 4, n3 4".to_owned())), "of the job");
+        for step in ["n[2-3]", "n[2", ""] {
+            assert!(hosts(step, "4", Some("n2")).unwrap_err().contains("fewer nodes"), "{step}");
+        }
     }
 
     #[test]

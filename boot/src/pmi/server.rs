@@ -34,6 +34,8 @@ pub(crate) enum Event {
     Hears,
     /// The waits of the PEs of the process, one line for each PE.
     Waits(Waits),
+    /// A second program of the process joins.
+    JoinedTwice,
     /// A PE may not send this line.
     Broken,
 }
@@ -119,8 +121,11 @@ impl Server {
         let stage = self.stages[pe];
         let inside =
             matches!(stage, Stage::Inside | Stage::Resting) || early.contains(&request.command.as_str());
-        if !inside || (request.command == "init" && self.stages[pe] != Stage::Outside) {
+        if !inside {
             return Event::Broken;
+        }
+        if request.command == "init" && stage != Stage::Outside {
+            return Event::JoinedTwice;
         }
         if stage == Stage::Resting && !early.contains(&request.command.as_str()) {
             self.stages[pe] = Stage::Inside;
@@ -339,13 +344,23 @@ mod tests {
     }
 
     #[test]
+    fn a_process_joins_once() {
+        let mut server = joined(3);
+        let init = "cmd=init pmi_version=1 pmi_subversion=1";
+        assert_eq!(event(&mut server, 0, init), Event::JoinedTwice, "inside");
+        assert_eq!(event(&mut server, 1, "cmd=rest"), Event::Served);
+        assert_eq!(event(&mut server, 1, init), Event::JoinedTwice, "between two worlds");
+        assert_eq!(event(&mut server, 2, "cmd=finalize"), Event::Served);
+        assert_eq!(event(&mut server, 2, init), Event::JoinedTwice, "after leaving");
+    }
+
+    #[test]
     fn lines_out_of_place_are_broken() {
         let mut server = Server::of_one_node(2);
         for line in ["cmd=barrier_in", "cmd=put kvsname=pelago key=a value=1", "hello", "", "mcmd=spawn"] {
             assert_eq!(event(&mut server, 0, line), Event::Broken, "{line} before init");
         }
         let mut server = joined(2);
-        assert_eq!(event(&mut server, 0, "cmd=init"), Event::Broken);
         assert_eq!(event(&mut server, 0, "cmd=barrier_in"), Event::Served);
         assert_eq!(event(&mut server, 0, "cmd=barrier_in"), Event::Broken);
         assert_eq!(event(&mut server, 1, "cmd=finalize"), Event::Served);

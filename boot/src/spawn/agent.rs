@@ -71,7 +71,7 @@ pub fn agent() -> Result<(), AgentError> {
     if io::stdin().is_terminal() {
         return Err(AgentError::Terminal);
     }
-    let signals = Signals::block(false).map_err(AgentError::system("blocking signals"))?;
+    let signals = Signals::block(false, None).map_err(AgentError::system("blocking signals"))?;
     // Both are pipes or sockets of the remote shell, which no other process on this host reads or writes.
     let unblocked = ioctl_fionbio(io::stdin(), true).and_then(|()| ioctl_fionbio(io::stdout(), true));
     unblocked.map_err(AgentError::system("making standard input and output ready"))?;

@@ -14,8 +14,13 @@ use super::{InputTo, JobSpec, LaunchError};
 
 /// More PEs than this on one machine are refused as a typing error.
 const PES_MAX: usize = 4096;
-/// The number of descriptors that the launcher needs besides those of the PEs.
-const FDS_BESIDES: u64 = 64;
+/// The number of descriptors that the launcher needs besides those of the PEs: 3 streams, 6 of the
+/// supervising loop, 9 that are open while a process starts, and 6 for files of `/proc` and for commands that
+/// ask.
+const FDS_BESIDES: u64 = 24;
+/// The number of further descriptors that it gets where the hard limit permits, for commands that ask about
+/// the job, and for descriptors that it has inherited.
+const FDS_SPARE: u64 = 40;
 
 /// Finds the executable file: `program` itself if it has a slash, else the first match in `PATH`.
 ///
@@ -124,17 +129,20 @@ pub(super) enum NoRoom {
     Refused(std::io::Error),
 }
 
-/// Raises the limit of open descriptors to this number, if it is lower.
+/// Raises the limit of open descriptors to this number, and to some more if the hard limit permits.
 pub(super) fn make_room(wanted: u64) -> Result<(), NoRoom> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    if current.is_none_or(|limit| limit >= wanted) {
-        return Ok(());
-    }
     if let Some(limit) = maximum.filter(|limit| *limit < wanted) {
         return Err(NoRoom::Limit(limit));
     }
-    let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
-    raised.map_err(|error| NoRoom::Refused(error.into()))
+    let ample = maximum.unwrap_or(u64::MAX).min(wanted + FDS_SPARE);
+    if current.is_none_or(|limit| limit >= ample) {
+        return Ok(());
+    }
+    match setrlimit(Resource::Nofile, Rlimit { current: Some(ample), maximum }) {
+        Err(error) if current.is_some_and(|limit| limit < wanted) => Err(NoRoom::Refused(error.into())),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

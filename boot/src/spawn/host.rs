@@ -288,15 +288,14 @@ impl Host {
         }
     }
 
+    /// The last lines that the remote shell has written before the greeting of the agent, after a colon.
+    pub(super) fn last_words(&self) -> String {
+        last_lines(&self.words)
+    }
+
     /// Why the connection to the host has ended, and what to do.
     pub(super) fn loss(&self) -> String {
-        let (shell, agent) = (&self.shell, &self.agent);
-        let words = String::from_utf8_lossy(&self.words);
-        let lines: Vec<_> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let said = match &lines[lines.len().saturating_sub(3)..] {
-            [] => String::new(),
-            last => format!(": {}", last.join(", ")),
-        };
+        let (shell, agent, said) = (&self.shell, &self.agent, self.last_words());
         let ended = match self.end {
             Some(End::Exit(status)) => format!("ended with status {status}"),
             Some(End::Signal(signal)) => format!("was killed by signal {signal}"),
@@ -319,6 +318,16 @@ impl Host {
             "`{shell}` {ended} before Pelago's agent was there{said}{noise}; `{shell} true` has to work \
              without a question (--launch-agent names another command)"
         )
+    }
+}
+
+/// The last three lines of a text, after a colon; empty if it has none.
+fn last_lines(words: &[u8]) -> String {
+    let words = String::from_utf8_lossy(words);
+    let lines: Vec<_> = words.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    match &lines[lines.len().saturating_sub(3)..] {
+        [] => String::new(),
+        last => format!(": {}", last.join(", ")),
     }
 }
 
@@ -396,6 +405,12 @@ mod tests {
         assert_eq!(of(command.clone(), "b"), "docker exec -i b");
         assert_eq!(of(command, "localhost"), "docker exec -i localhost", "a command is always taken");
         assert!(of(RemoteShell::Slurm, "n1").starts_with("srun --nodes=1 --ntasks=1 --overlap"));
+    }
+
+    #[test]
+    fn the_last_lines_of_a_remote_shell_are_quoted() {
+        assert_eq!(last_lines(b"one\n\n two \nthree\r\nfour"), ": two, three, four");
+        assert_eq!(last_lines(b" \n"), "");
     }
 
     #[test]

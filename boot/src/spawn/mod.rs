@@ -37,6 +37,7 @@ use crate::hosts::HostSlots;
 pub use agent::{AgentError, agent};
 pub use check::resolve;
 pub use report::{Captured, Cause, Failure, JobReport};
+pub use signals::HeldSignals;
 pub use tool::{InputTo, PES_OF_TOOL, Tool};
 
 /// The description of a job: the programs to start, and how.
@@ -145,7 +146,7 @@ pub enum LaunchError {
     #[error("a job of 0 PEs cannot be started; ask for 1 or more")]
     NoPes,
     /// More PEs than one machine supports.
-    #[error("{n} PEs are too many for this machine: {why}")]
+    #[error("{} too many for this machine: {why}", pes_are(*n))]
     TooManyPes {
         /// The number asked for.
         n: usize,
@@ -297,8 +298,19 @@ fn start_reason(reason: &std::io::Error) -> String {
             "the interpreter that it names (#! in its first line, or its dynamic loader) was not found"
                 .to_owned()
         }
+        // EAGAIN of a fork.
+        std::io::ErrorKind::WouldBlock => {
+            "no further process is allowed; start fewer, or raise the limit of the user (ulimit -u) or of \
+             the container (pids.max)"
+                .to_owned()
+        }
         _ => reason.to_string(),
     }
+}
+
+/// The subject of a sentence about `n` PEs, with its verb.
+fn pes_are(n: usize) -> String {
+    if n == 1 { "1 PE is".to_owned() } else { format!("{n} PEs are") }
 }
 
 /// Starts the job, supervises it and returns when all its PEs have ended.
@@ -313,6 +325,20 @@ fn start_reason(reason: &std::io::Error) -> String {
 /// # Errors
 /// If the job cannot be started; no process is left then.
 pub fn launch(spec: &JobSpec) -> Result<JobReport, LaunchError> {
+    launch_within(spec, None)
+}
+
+impl HeldSignals {
+    /// As [`launch`], while the signals that end this process are held back for what follows the job.
+    ///
+    /// # Errors
+    /// As [`launch`].
+    pub fn launch(&self, spec: &JobSpec) -> Result<JobReport, LaunchError> {
+        launch_within(spec, Some(self))
+    }
+}
+
+fn launch_within(spec: &JobSpec, held: Option<&HeldSignals>) -> Result<JobReport, LaunchError> {
     let settings = Settings::from_os_pairs(std::env::vars_os().chain(spec.env.iter().cloned()));
     let plan = plan::Plan::new(spec, settings?)?;
     crate::logging::start_log(&plan.settings.log, format!("pelago run, pid {}", std::process::id()));
@@ -321,7 +347,27 @@ pub fn launch(spec: &JobSpec) -> Result<JobReport, LaunchError> {
         log::info!(target: "launcher", "host {host} gets the processes {processes:?}");
     }
     // In a job on several hosts, a launcher that is stopped notifies the agents.
-    let signals = signals::Signals::block(spec.machines.is_some());
+    let signals = signals::Signals::block(spec.machines.is_some(), held);
     let signals = signals.map_err(LaunchError::system("blocking signals"))?;
     supervise::Supervisor::start(spec, plan, signals)?.run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_fork_names_the_limits_of_processes() {
+        let text = start_reason(&std::io::Error::from_raw_os_error(libc::EAGAIN));
+        assert!(text.contains("ulimit -u") && text.contains("pids.max"), "{text}");
+        let text = start_reason(&std::io::Error::from_raw_os_error(libc::ENOMEM));
+        assert!(text.starts_with("Cannot allocate memory"), "{text}");
+    }
+
+    #[test]
+    fn one_pe_is_too_many() {
+        let text = |n| LaunchError::TooManyPes { n, why: "no".to_owned() }.to_string();
+        assert_eq!(text(1), "1 PE is too many for this machine: no");
+        assert_eq!(text(2), "2 PEs are too many for this machine: no");
+    }
 }

@@ -31,6 +31,8 @@ pub enum Cause {
     Abort(i32),
     /// A PE sent something on PMI_FD that is not PMI-1.
     Protocol,
+    /// A second program of a process, such as a script, joins the job that the first one has joined.
+    JoinedTwice,
     /// The job exceeded its time-out.
     Timeout,
     /// The launcher received this signal.
@@ -120,6 +122,10 @@ impl Failure {
             Cause::Protocol => {
                 format!("{name} (pid {pid}) {} not speak PMI-1 on PMI_FD", pes.verb("does", "do"))
             }
+            Cause::JoinedTwice => format!(
+                "{name} (pid {pid}): a second program of this process joins the job; start each program by \
+                 its own pelago run or mpiexec"
+            ),
             Cause::Unkillable => {
                 format!("{name} (pid {pid}) {has} not ended although {it} {was} killed; see ps")
             }
@@ -211,6 +217,7 @@ impl Failure {
             | Cause::Host(_)
             | Cause::NotStarted
             | Cause::Protocol
+            | Cause::JoinedTwice
             | Cause::Unkillable
             | Cause::Output
             | Cause::OutputGivenUp => 1,
@@ -229,9 +236,14 @@ fn signal_name(signal: i32) -> String {
     name.map_or_else(|| "a real-time signal".to_owned(), |name| format!("SIG{name}"))
 }
 
-/// The resource limit behind a signal, with a remedy, for the report; empty for other signals.
+/// The limit or lack of a resource behind a signal, with a remedy, for the report; empty for other signals.
 fn limit_of(signal: i32) -> &'static str {
     match signal {
+        // The launcher reports nothing about a process that it has killed itself.
+        libc::SIGKILL => {
+            ": perhaps the system ended it for lack of memory (see dmesg); lower PELAGO_HEAP_SIZE and \
+             PELAGO_POOL_SIZE, or start fewer PEs"
+        }
         libc::SIGXFSZ => {
             ": a file, or the memory of the job, would have grown beyond RLIMIT_FSIZE; raise ulimit -f"
         }
@@ -256,10 +268,11 @@ mod tests {
         };
         let text = |cause, note: Option<&str>| of(3, 1, cause, note);
         let killed = of(1, 4, Cause::Signal(9), None);
-        assert_eq!(killed, "PEs 4-7 (pid 77) were killed by signal 9 (SIGKILL)");
+        assert!(killed.starts_with("PEs 4-7 (pid 77) were killed by signal 9 (SIGKILL): "), "{killed}");
+        assert!(killed.contains("lack of memory") && killed.contains("PELAGO_HEAP_SIZE"), "{killed}");
         let left = of(0, 2, Cause::NotFinalized, None);
         assert!(left.starts_with("PEs 0-1 exited with status 0 before they had left"), "{left}");
-        assert_eq!(text(Cause::Signal(9), None), "PE 3 (pid 77) was killed by signal 9 (SIGKILL)");
+        assert_eq!(text(Cause::Signal(15), None), "PE 3 (pid 77) was killed by signal 15 (SIGTERM)");
         let grown = text(Cause::Signal(libc::SIGXFSZ), None);
         assert!(grown.starts_with("PE 3 (pid 77) was killed by signal 25 (SIGXFSZ): "), "{grown}");
         assert!(grown.contains("RLIMIT_FSIZE") && grown.ends_with("ulimit -f"), "{grown}");

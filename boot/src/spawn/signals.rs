@@ -23,40 +23,84 @@ pub(super) const ASKING: i32 = libc::SIGUSR2;
 /// The signal by which a terminal stops a command.
 pub(super) const STOPPING: i32 = libc::SIGTSTP;
 
+/// Holds back the signals that end this process, in the calling thread, while it lives: what a command has
+/// begun is completed or removed before such a signal takes effect. A job that is launched meanwhile still
+/// ends by them.
+pub struct HeldSignals {
+    before: libc::sigset_t,
+}
+
+impl HeldSignals {
+    /// Holds the signals back. Those that are ignored stay ignored.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn hold() -> io::Result<Self> {
+        let ending = set_of(ENDING.into_iter().filter(|signal| !is_ignored(*signal)));
+        Ok(Self { before: block(&ending)? })
+    }
+
+    /// Whether such a signal has come. It takes effect when this is dropped.
+    pub fn has_come(&self) -> bool {
+        let mut pending = set_of([]);
+        // SAFETY: `set_of` has initialised the set, which outlives both calls.
+        unsafe {
+            libc::sigpending(&mut pending);
+            ENDING.iter().any(|signal| libc::sigismember(&pending, *signal) == 1)
+        }
+    }
+
+    /// Fails if such a signal has come.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn check(&self) -> io::Result<()> {
+        match self.has_come() {
+            true => Err(io::Error::other("a signal ends this command")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        restore(&self.before);
+    }
+}
+
 /// Blocks the signals while it lives.
 pub(super) struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
+    of_children: libc::sigset_t,
 }
 
 impl Signals {
-    /// Blocks the signals, and also that of Ctrl-Z if `takes_stop`.
-    pub(super) fn block(takes_stop: bool) -> io::Result<Self> {
+    /// Blocks the signals, and also that of Ctrl-Z if `takes_stop`. Processes do not inherit that some are
+    /// `held` already.
+    pub(super) fn block(takes_stop: bool, held: Option<&HeldSignals>) -> io::Result<Self> {
         keep_ended_children();
         let ignorable = ENDING.into_iter().chain([FORWARDED]).chain(takes_stop.then_some(STOPPING));
         let taken = ignorable.filter(|signal| !is_ignored(*signal)).chain([ASKING]);
         let taken = set_of(taken);
         let mut blocked = taken;
-        let mut before = set_of([]);
         // SAFETY: the sets are initialised and outlive the calls; `signalfd` with -1 makes a new descriptor,
         // which has no other owner.
-        unsafe {
+        let fd = unsafe {
             libc::sigaddset(&mut blocked, libc::SIGTTIN);
             let fd = libc::signalfd(-1, &taken, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
             if fd < 0 {
                 return Err(io::Error::last_os_error());
             }
-            let fd = OwnedFd::from_raw_fd(fd);
-            match libc::pthread_sigmask(libc::SIG_BLOCK, &blocked, &mut before) {
-                0 => Ok(Self { fd, before }),
-                error => Err(io::Error::from_raw_os_error(error)),
-            }
-        }
+            OwnedFd::from_raw_fd(fd)
+        };
+        let before = block(&blocked)?;
+        Ok(Self { fd, before, of_children: held.map_or(before, |held| held.before) })
     }
 
-    /// The mask for children: the mask from before the signals were blocked.
+    /// The mask for children: the mask from before any signal was blocked.
     pub(super) fn mask_before(&self) -> libc::sigset_t {
-        self.before
+        self.of_children
     }
 
     /// A signal that has arrived, if one has.
@@ -77,6 +121,16 @@ impl AsFd for Signals {
 impl Drop for Signals {
     fn drop(&mut self) {
         restore(&self.before);
+    }
+}
+
+/// Blocks signals in the calling thread; returns its mask from before.
+fn block(signals: &libc::sigset_t) -> io::Result<libc::sigset_t> {
+    let mut before = set_of([]);
+    // SAFETY: `set_of` has initialised both sets, which outlive the call.
+    match unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, signals, &mut before) } {
+        0 => Ok(before),
+        error => Err(io::Error::from_raw_os_error(error)),
     }
 }
 
@@ -131,5 +185,26 @@ fn is_ignored(signal: i32) -> bool {
     unsafe {
         libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) == 0
             && action.assume_init().sa_sigaction == libc::SIG_IGN
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_held_back_until_a_job_takes_it() {
+        let held = HeldSignals::hold().unwrap();
+        assert!(!held.has_come() && held.check().is_ok());
+        // SAFETY: the signal is blocked in this thread, which it is sent to.
+        unsafe { libc::raise(libc::SIGTERM) };
+        assert!(held.has_come() && held.check().is_err());
+        let signals = Signals::block(false, Some(&held)).unwrap();
+        let children = signals.mask_before();
+        // SAFETY: the system has initialised the set when the signals were blocked.
+        assert_eq!(unsafe { libc::sigismember(&children, libc::SIGTERM) }, 0, "children are not blocked");
+        assert_eq!((signals.take(), signals.take()), (Some(libc::SIGTERM), None));
+        drop(signals);
+        assert!(!held.has_come());
     }
 }

@@ -435,6 +435,7 @@ impl<'a> Supervisor<'a> {
             Event::Waits(waits) => self.record_waits(process, waits),
             Event::Note(text) => self.children[process].note = Some(text),
             Event::Abort { status, pe, message } => self.abort(process, status, pe, message),
+            Event::JoinedTwice => self.fail_process(process, Cause::JoinedTwice, None),
             Event::Broken => self.fail_process(process, Cause::Protocol, None),
         }
         for (to, answer) in answers {

@@ -71,6 +71,7 @@ fn in_job(body: &str, job: Job) {
         }
         "abort" if one => job.abort(job.first_pe(), 7, "had enough"),
         "abort-as-another" if one => job.abort(0, 7, "had enough"),
+        "abort-256" => job.abort(job.first_pe(), 256, "had enough"),
         "abort-0" if one => job.abort(job.first_pe(), 0, ""),
         "garble" if one => {
             let fd: i32 = std::env::var("PMI_FD").unwrap().parse().unwrap();

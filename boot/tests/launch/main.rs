@@ -152,6 +152,14 @@ fn a_pe_that_is_late_is_named() {
 #[test]
 fn a_pe_can_end_the_job() {
     fails(&pes(3, "abort"), 7, Some(1), Cause::Abort(7), "PE 1 aborted the job with status 7: had enough");
+    // The system keeps eight bits of a status, and a failure is no success.
+    fails(&pes(1, "abort-256"), 1, Some(0), Cause::Abort(256), "PE 0 aborted the job with status 256");
+    let (program, args) = this_program();
+    let mut alone = std::process::Command::new(program);
+    let ended = alone.args(args).env("PELAGO_TEST_BODY", "abort-256").output().unwrap();
+    let stderr = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(1), "without a launcher: {stderr}");
+    assert!(stderr.contains("PE 0: had enough\n"), "{stderr}");
     let report = run(&pes(3, "abort-0"));
     assert_eq!((report.status, &report.failures[..]), (0, &[][..]), "{report:#?}");
 }

@@ -16,7 +16,7 @@ pub fn gdb() -> anyhow::Result<PathBuf> {
 
 /// The text of the stacks of these PEs.
 pub fn of_rows(record: &JobRecord, rows: &[PeRow]) -> anyhow::Result<String> {
-    let gdb = gdb()?;
+    let (gdb, mut outcome) = (gdb()?, Outcome::default());
     let mut text = String::new();
     for group in rows.chunk_by(|a, b| (a.pid, &a.host) == (b.pid, &b.host)) {
         let pes = name(group);
@@ -24,32 +24,72 @@ pub fn of_rows(record: &JobRecord, rows: &[PeRow]) -> anyhow::Result<String> {
             Some(why) => text += &format!("\n{pes}: {why}\n"),
             None => {
                 let pid = program_of(record, group[0].pid);
-                text += &format!("\n{pes} (pid {pid}):\n{}", stack(&gdb, pid)?);
+                text += &format!("\n{pes} (pid {pid}):\n{}", outcome.text(stack(&gdb, pid)));
             }
         }
     }
+    outcome.check()?;
     Ok(text)
 }
 
 /// The text of the stacks of the processes that a launcher has left behind.
 pub fn of_left(record: &JobRecord) -> anyhow::Result<String> {
-    let gdb = gdb()?;
+    let (gdb, mut outcome) = (gdb()?, Outcome::default());
     let text = record.left().into_iter().map(|left| {
         let pid = program_of(record, left.pid);
-        Ok(format!("\nprocess {} (pid {pid}):\n{}", left.process, stack(&gdb, pid)?))
+        format!("\nprocess {} (pid {pid}):\n{}", left.process, outcome.text(stack(&gdb, pid)))
     });
-    text.collect()
+    let text = text.collect();
+    outcome.check()?;
+    Ok(text)
 }
 
-/// The stacks of these PEs: an object of the lowest PE of each process, the process id, and the text.
+/// The stacks of these PEs: an object of the lowest PE of each process, the process id, and the text, or null
+/// and the reason why there is none.
 pub fn json(record: &JobRecord, rows: &[PeRow]) -> anyhow::Result<Value> {
-    let gdb = gdb()?;
+    let (gdb, mut outcome) = (gdb()?, Outcome::default());
     let groups = rows.chunk_by(|a, b| (a.pid, &a.host) == (b.pid, &b.host));
     let stacks = groups.filter(|group| obstacle(&group[0]).is_none()).map(|group| {
-        let pid = program_of(record, group[0].pid);
-        Ok(json!({ "pe": group[0].pe, "pid": pid, "stack": stack(&gdb, pid)? }))
+        let (pe, pid) = (group[0].pe, program_of(record, group[0].pid));
+        let found = stack(&gdb, pid);
+        match found.is_ok() {
+            true => json!({ "pe": pe, "pid": pid, "stack": outcome.text(found) }),
+            false => json!({ "pe": pe, "pid": pid, "stack": null, "error": outcome.text(found).trim() }),
+        }
     });
-    stacks.collect()
+    let stacks = stacks.collect();
+    outcome.check()?;
+    Ok(stacks)
+}
+
+/// Whether the stacks of some process were found, and otherwise the first reason. A process that gdb cannot
+/// attach to, for instance because it ends, does not take away the stacks of the others.
+#[derive(Default)]
+struct Outcome {
+    has_some: bool,
+    failure: Option<anyhow::Error>,
+}
+
+impl Outcome {
+    /// The stacks of a process, or the reason why there are none.
+    fn text(&mut self, found: anyhow::Result<String>) -> String {
+        match found {
+            Ok(text) => {
+                self.has_some = true;
+                text
+            }
+            Err(error) => {
+                let text = format!("{error:#}\n");
+                self.failure.get_or_insert(error);
+                text
+            }
+        }
+    }
+
+    /// Fails if there are stacks of no process.
+    fn check(self) -> anyhow::Result<()> {
+        self.failure.filter(|_| !self.has_some).map_or(Ok(()), Err)
+    }
 }
 
 /// Why no debugger can be attached to the process of a PE, if so.

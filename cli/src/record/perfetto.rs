@@ -8,12 +8,14 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
+use pelago_boot::HeldSignals;
 use pelago_core::base::trace::Category;
 use pelago_core::base::trace::reader::{Operation, Record, TimelineReader, What};
 use prost::encoding::{WireType, encode_key, encode_varint, fixed64, string, uint64};
 
+/// After this number of records the signals are looked at.
+pub const LOOK_AFTER: u64 = 1024;
 /// The flags of the first packet (it depends on none before it) and of the others.
 const FIRST: u64 = 1;
 const FURTHER: u64 = 2;
@@ -29,9 +31,9 @@ const FOR: u64 = 3;
 /// Writes the timelines to a file: the number of events.
 ///
 /// # Errors
-/// If a timeline cannot be read, or the file not be written.
-pub fn write(mut readers: Vec<TimelineReader>, file: &Path) -> io::Result<u64> {
-    let mut writer = Writer::new(BufWriter::with_capacity(1 << 16, File::create(file)?));
+/// If a timeline cannot be read, or the file not be written, or if one of the `signals` has come.
+pub fn write(mut readers: Vec<TimelineReader>, file: &File, signals: &HeldSignals) -> io::Result<u64> {
+    let mut writer = Writer::new(BufWriter::with_capacity(1 << 16, file));
     let start = readers.iter().map(|reader| reader.start_nanos).min().unwrap_or(0);
     let time = |reader: &TimelineReader, record: &Record| reader.start_nanos - start + record.nanos;
     let mut next: Vec<Option<Record>> = Vec::new();
@@ -41,8 +43,12 @@ pub fn write(mut readers: Vec<TimelineReader>, file: &Path) -> io::Result<u64> {
         heads.extend(record.map(|record| Reverse((time(reader, &record), i))));
         next.push(record);
     }
-    let mut events = 0;
+    let (mut events, mut records) = (0, 0_u64);
     while let Some(Reverse((at, i))) = heads.pop() {
+        if records.is_multiple_of(LOOK_AFTER) {
+            signals.check()?;
+        }
+        records += 1;
         if let Some(record) = next[i].take() {
             writer.record(&readers[i], at, &record)?;
             events += u64::from(!matches!(record.what, What::End));

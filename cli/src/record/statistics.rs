@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::bail;
+use pelago_boot::HeldSignals;
 use pelago_core::base::trace::reader::{PeStatistics, Row};
 use pelago_report::{Bytes, Table, figure};
 use serde::Serialize;
@@ -62,9 +63,9 @@ impl JobStatistics {
     /// Reads the statistics that the PEs of a job have left in a folder.
     ///
     /// # Errors
-    /// If there are none, or they cannot be read.
-    pub fn read(folder: &Path) -> anyhow::Result<JobStatistics> {
-        Ok(JobStatistics::of(&read_statistics(folder)?))
+    /// If there are none, or they cannot be read, or if one of the `signals` has come.
+    pub fn read(folder: &Path, signals: &HeldSignals) -> anyhow::Result<JobStatistics> {
+        Ok(JobStatistics::of(&read_statistics(folder, signals)?))
     }
 
     /// Adds up the statistics of PEs. A PE that has joined several times counts as one.

@@ -6,13 +6,14 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::io;
 
+use pelago_boot::HeldSignals;
 use pelago_core::base::trace::Category;
 use pelago_core::base::trace::reader::{Operation, TimelineReader, What};
 use pelago_report::chart::step;
 use pelago_report::{Bytes, escape, figure_of};
 
 use super::page;
-use super::perfetto::title;
+use super::perfetto::{LOOK_AFTER, title};
 
 /// The number of bars of a page. Of more operations the longest are drawn.
 const BARS: usize = 20_000;
@@ -55,14 +56,14 @@ struct Drawing {
 /// The page of these timelines, and the number of their events.
 ///
 /// # Errors
-/// If a timeline cannot be read.
-pub fn page(readers: Vec<TimelineReader>) -> io::Result<(String, u64)> {
+/// If a timeline cannot be read, or if one of the `signals` has come.
+pub fn page(readers: Vec<TimelineReader>, signals: &HeldSignals) -> io::Result<(String, u64)> {
     let start = readers.iter().map(|reader| reader.start_nanos).min().unwrap_or(0);
     let n_pes = readers.first().map_or(0, |reader| reader.n_pes);
     let mut drawing = Drawing::default();
     for reader in readers {
         let offset = reader.start_nanos - start;
-        drawing.add(reader, offset)?;
+        drawing.add(reader, offset, signals)?;
     }
     let left_out = drawing.reduce();
     let title = format!("Timeline of a job of {n_pes} PEs");
@@ -74,10 +75,15 @@ pub fn page(readers: Vec<TimelineReader>) -> io::Result<(String, u64)> {
 }
 
 impl Drawing {
-    fn add(&mut self, mut reader: TimelineReader, offset: u64) -> io::Result<()> {
+    fn add(&mut self, mut reader: TimelineReader, offset: u64, signals: &HeldSignals) -> io::Result<()> {
         let mut open: HashMap<u8, Vec<(u64, Operation)>> = HashMap::new();
         let mut last = offset;
+        let mut records = 0_u64;
         while let Some(record) = reader.next_record()? {
+            if records.is_multiple_of(LOOK_AFTER) {
+                signals.check()?;
+            }
+            records += 1;
             let at = offset + record.nanos;
             last = last.max(at);
             let strip = self.strip(reader.pe, record.thread);

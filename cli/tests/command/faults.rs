@@ -29,7 +29,10 @@ fn a_killed_pe_is_named() {
         let pid = job.pes_at_work(4)[victim];
         kill_process(pid, Signal::KILL).unwrap();
         let pid = pid.as_raw_nonzero();
-        let message = format!("PE {victim} (pid {pid}) was killed by signal 9 (SIGKILL)");
+        let message = format!(
+            "PE {victim} (pid {pid}) was killed by signal 9 (SIGKILL): perhaps the system ended it for lack \
+             of memory (see dmesg); lower PELAGO_HEAP_SIZE and PELAGO_POOL_SIZE, or start fewer PEs"
+        );
         assert_failed(&job.end(), 128 + 9, &message);
     }
 }
@@ -117,6 +120,18 @@ fn a_limit_of_the_system_is_named() {
     assert!(ended.status == 128 + 25 && ended.stderr.contains("RLIMIT_FSIZE"), "{ended:?}");
     let ended = limited("-S -t 1", "sh -c 'while :; do :; done'");
     assert!(ended.status == 128 + 24 && ended.stderr.contains("RLIMIT_CPU"), "{ended:?}");
+    let ended = limited("-n 28", "true");
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    let ended = limited("-n 20", "true");
+    let text = "1 PE is too many for this machine: 26 open files are needed and 20 allowed (ulimit -Hn)";
+    assert!(ended.status == 2 && ended.stderr.contains(text), "{ended:?}");
+}
+
+#[test]
+fn programs_that_join_one_after_the_other_are_refused() {
+    let ended = shells(&[], "$THIS app hello && exec $THIS app hello", &[]);
+    let text = "): a second program of this process joins the job; start each program by its own pelago run";
+    assert!(ended.status == 1 && ended.stderr.contains(text), "{ended:?}");
 }
 
 #[test]

@@ -170,6 +170,17 @@ fn a_full_device_is_reported() {
     }
 }
 
+/// Neither the launcher nor its PEs end because nobody can be told: they log their start.
+#[test]
+fn a_full_standard_error_ends_no_job() {
+    let mut command = pelago(&["run", "-n", "2", "hello"]);
+    let full = File::options().write(true).open("/dev/full").unwrap();
+    command.env("PELAGO_LOG", "info").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(full);
+    let ended = command.spawn().unwrap().wait_with_output().unwrap();
+    let stdout = String::from_utf8_lossy(&ended.stdout);
+    assert_eq!((ended.status.code(), stdout.lines().count()), (Some(0), 2), "{stdout}");
+}
+
 /// The failure may occur before, while or after the launcher finds that nothing is left to write.
 #[test]
 fn a_full_device_is_reported_however_short_the_job() {

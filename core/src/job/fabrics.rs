@@ -9,7 +9,7 @@ use crate::base::error::{Error, ErrorKind, Result};
 use crate::job::business_card::{BusinessCard, Offer};
 use crate::job::exchange::Cards;
 use crate::job::summary::Digest;
-use pelago_boot::{FabricKind, Job, OfiCards, Settings};
+use pelago_boot::{FabricKind, Job, OfiCards, Settings, print_stderr};
 use pelago_fabric::ofi::{Choice, Ofi};
 use pelago_fabric::tcp::{Tcp, TcpChoice};
 use pelago_fabric::{FabricError, FabricResult, Net, Opening, Provider, ProviderInfo, Secret};
@@ -89,10 +89,10 @@ pub fn open(job: &Job, digest: &Digest, secret: Secret, settings: &Settings) -> 
 /// Tells the user, once for a job, that the fast network of this machine is not used.
 fn tell_unused(job: &Job, obstacle: &str) {
     if job.rank() == 0 {
-        eprintln!(
+        print_stderr(&format!(
             "PE 0: this machine has a fast network, but libfabric cannot use it, so the job uses TCP. \
-             PELAGO_FABRIC=tcp selects TCP without this message. The reason: {obstacle}"
-        );
+             PELAGO_FABRIC=tcp selects TCP without this message. The reason: {obstacle}\n"
+        ));
     }
     log::info!(target: "fabric", "libfabric is not used: {obstacle}");
 }

@@ -12,7 +12,7 @@ use super::stall::record::{RECORD_WORDS, Snapshot, cut};
 use crate::Pe;
 use crate::endpoint::RemoteAddress;
 use crate::memory::segment::Memory;
-use pelago_boot::{ProcessState, process_state};
+use pelago_boot::{ProcessState, print_stderr, process_state};
 use pelago_fabric::sync::Ordering;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -182,13 +182,11 @@ impl Engine {
     fn say_waits(&self, look: &Look, waited: Duration) {
         let lines: String =
             judge::lines(look, 0..self.n_pes()).iter().map(|line| format!("  {line}\n")).collect();
-        // Written by one call, so that the messages of two PEs do not mix.
-        let text = format!(
+        print_stderr(&format!(
             "PE {} has waited for {:.1} s (PELAGO_STALL_REPORT). What each PE does:\n{lines}",
             self.my_pe(),
             waited.as_secs_f64()
-        );
-        eprint!("{text}");
+        ));
     }
 }
 

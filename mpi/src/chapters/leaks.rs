@@ -2,7 +2,7 @@
 
 use crate::chapters::library::{self, Mpi};
 use crate::table::{self, Kind};
-use std::io::Write;
+use pelago_boot::print_stderr;
 
 /// Begins to note what makes handles, if calls are checked.
 pub fn begin(mpi: &Mpi) {
@@ -23,8 +23,7 @@ pub fn report(mpi: &Mpi) {
         let me = mpi.core.my_pe();
         lines += &format!("PE {me}: MPI_Finalize: {objects} left: {}. {remedy}\n", makers.join(", "));
     }
-    // In one piece, so that the lines of several PEs do not mix. A closed stream leaves nobody to tell.
-    let _ = std::io::stderr().write_all(lines.as_bytes());
+    print_stderr(&lines);
 }
 
 /// The names of objects of a kind, one and several, and the remedy. `None` for those that need no end.

@@ -10,6 +10,7 @@ use crate::chapters::errhandler::Handler;
 use crate::chapters::error::{Error, Result, ensure};
 use crate::chapters::group::Group;
 use crate::chapters::tool;
+use pelago_boot::{exit_status, print_stderr};
 use pelago_core::Core;
 use pelago_core::base::trace::{Category, Event};
 use pelago_fabric::sync::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -193,11 +194,12 @@ pub fn first_handler() -> Handler {
 /// Ends the job because of an error.
 #[cold]
 pub fn abort(code: c_int, text: &str) -> ! {
+    let code = if code == 0 { 1 } else { code };
     match get() {
-        Some(mpi) => mpi.core.abort(if code == 0 { 1 } else { code }, text),
+        Some(mpi) => mpi.core.abort(code, text),
         None => {
-            eprintln!("{text}");
-            std::process::exit(if code == 0 { 1 } else { code })
+            print_stderr(&format!("{text}\n"));
+            std::process::exit(exit_status(code))
         }
     }
 }

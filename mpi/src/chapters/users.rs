@@ -12,11 +12,11 @@ use crate::chapters::library::{self, Mpi};
 use crate::chapters::p2p;
 use crate::chapters::request;
 use crate::chapters::tool;
+use pelago_boot::print_stderr;
 use pelago_core::base::label::name_calls_by;
 use pelago_core::process;
 use pelago_fabric::sync::Ordering;
 use std::ffi::c_void;
-use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The setting with the size of the memory for windows.
@@ -134,13 +134,11 @@ extern "C" fn at_exit(status: c_int, _argument: *mut c_void) {
     if let Some(mpi) = library::get().filter(|_| is_orderly && users.count > 0) {
         let me = mpi.core.my_pe();
         let remedy = "Call MPI_Session_finalize for each session, and MPI_Finalize after MPI_Init";
-        // In one piece, so that the lines of several PEs do not mix.
-        let line = format!("PE {me}: the program ends while MPI is in use. {remedy}\n");
-        let _ = std::io::stderr().write_all(line.as_bytes());
+        print_stderr(&format!("PE {me}: the program ends while MPI is in use. {remedy}\n"));
     }
     let resting = users.resting.take().filter(|_| is_orderly);
     drop(users);
     if let Some(Err(error)) = resting.map(end) {
-        eprintln!("leaving the job: {}", error.text());
+        print_stderr(&format!("leaving the job: {}\n", error.text()));
     }
 }

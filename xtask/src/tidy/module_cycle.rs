@@ -120,7 +120,7 @@ fn heads<'a>(code: &[Token<'a>]) -> Vec<(&'a str, usize)> {
 }
 
 /// The number of tokens of a module that is compiled for tests only, if one begins here.
-fn end_of_test_module(code: &[Token]) -> Option<usize> {
+pub fn end_of_test_module(code: &[Token]) -> Option<usize> {
     let begins = ["#", "[", "cfg", "(", "test", ")", "]", "mod"];
     let is_one = code.len() > begins.len() && code.iter().zip(begins).all(|(token, text)| token.is(text));
     if !is_one || !code.get(begins.len() + 1)?.is("{") {

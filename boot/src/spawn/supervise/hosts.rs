@@ -337,10 +337,11 @@ impl Supervisor<'_> {
             let limit = self.plan.settings.peer_timeout;
             match (standing, limit) {
                 (Standing::Called, _) if now.duration_since(self.started) >= self.join_limit => {
-                    let limit = self.join_limit.as_secs_f64();
+                    self.read_shell_errors(host);
+                    let (limit, said) = (self.join_limit.as_secs_f64(), self.hosts[host].last_words());
                     let why = format!(
-                        "no agent of Pelago was there within {limit} s; see whether the host is up, or raise \
-                         PELAGO_INIT_TIMEOUT"
+                        "no agent of Pelago was there within {limit} s{said}; see whether the host is up, or \
+                         raise PELAGO_INIT_TIMEOUT"
                     );
                     self.lose(host, &why);
                 }
@@ -405,6 +406,26 @@ mod tests {
     use crate::fuzzing;
     use crate::hosts::hosts_of_list;
 
+    #[test]
+    fn the_words_of_a_remote_shell_without_an_agent_are_quoted() {
+        let words = ["sh", "-c", "echo password: >&2; exec sleep 1000"];
+        let shell = RemoteShell::Command(words.map(Into::into).to_vec());
+        let machines = Machines { hosts: hosts_of_list("0").unwrap(), shell, agent: Vec::new() };
+        let spec = JobSpec { machines: Some(machines), capture: true, ..JobSpec::new(1, "/bin/true") };
+        let plan = Plan::new(&spec, Settings::default()).unwrap();
+        let mut job = Supervisor::start(&spec, plan, Signals::block(true, None).unwrap()).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while job.hosts[0].last_words().is_empty() {
+            assert!(Instant::now() < deadline, "waited 60 s for the words of the remote shell");
+            job.poller.wait(Some(Duration::from_secs(1)), &mut Vec::new()).unwrap();
+            job.read_shell_errors(0);
+        }
+        job.join_limit = Duration::ZERO;
+        job.check_hosts();
+        let text = "host 0: no agent of Pelago was there within 0 s: password:; see whether the host is up";
+        assert!(job.failures[0].text.starts_with(text), "{:?}", job.failures);
+    }
+
     /// The frames that an agent of two processes may send, from the greeting on.
     fn conversations() -> Vec<Vec<u8>> {
         let of = |frames: &[Frame]| {
@@ -435,7 +456,7 @@ mod tests {
         let (mut lost, mut asked) = (0, 0);
         fuzzing::fuzz_with(100, &conversations(), |input| {
             let plan = Plan::new(&spec, Settings::default()).unwrap();
-            let mut job = Supervisor::start(&spec, plan, Signals::block(true).unwrap()).unwrap();
+            let mut job = Supervisor::start(&spec, plan, Signals::block(true, None).unwrap()).unwrap();
             let (head, tail) = input.split_at(input.len() / 3);
             for piece in [head, tail] {
                 job.hosts[0].frames.push(piece);

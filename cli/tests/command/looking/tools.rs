@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use super::super::process::{Ended, Folder, Started, pelago, run, run_with};
-use super::NEARBY;
+use super::{Jobs, NEARBY, interrupt};
 
 /// The command with standard input from a file of two lines.
 fn with_input(args: &[&str], is_regular: bool) -> Ended {
@@ -28,19 +28,25 @@ fn sorted(text: &str) -> Vec<&str> {
     lines
 }
 
+/// Puts a script in the place of a tool; returns the PATH in which it comes first.
+fn stand_in(folder: &Folder, tool: &str, script: &str) -> String {
+    use std::os::unix::fs::PermissionsExt;
+    fs::write(folder.file(tool), script).unwrap();
+    fs::set_permissions(folder.file(tool), fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{}", folder.file(""), std::env::var("PATH").unwrap())
+}
+
 /// Scripts in the place of the tools print their arguments, and run the program, which comes last.
 #[test]
 fn tools_get_the_program_and_its_arguments() {
-    use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new("scripts");
+    let mut path = String::new();
     for tool in ["gdb", "valgrind", "perf"] {
         let script = format!(
             "#!/bin/sh\necho {tool} \"$@\"\nwhile test \"${{1##*/}}\" != sh; do shift; done\nexec \"$@\"\n"
         );
-        fs::write(folder.file(tool), script).unwrap();
-        fs::set_permissions(folder.file(tool), fs::Permissions::from_mode(0o755)).unwrap();
+        path = stand_in(&folder, tool, &script);
     }
-    let path = format!("{}:{}", folder.file(""), std::env::var("PATH").unwrap());
     let out = folder.file("out");
     for (option, has) in [
         ("--gdb", vec!["gdb ", "-batch", "--args ", "sh -c exit $PMI_RANK"]),
@@ -55,6 +61,36 @@ fn tools_get_the_program_and_its_arguments() {
             assert!(text.contains(part), "{option}: no {part:?} in {text}");
         }
     }
+}
+
+/// The script cannot attach to processes that a variable names.
+#[test]
+fn gdb_may_fail_for_some_pes() {
+    let (jobs, folder) = (Jobs::new("stacks"), Folder::new("stacks"));
+    let script = "#!/bin/sh\nwhile test \"$1\" != -p; do shift; done\ncase \" $REFUSED \" in\n\
+                  *\" $2 \"*) echo 'No such process.' >&2; exit 1;;\nesac\n\
+                  printf '\\nThread 1 of %s\\n' $2\n";
+    let path = stand_in(&folder, "gdb", script);
+    let job = jobs.start(&["run", "-n", "2", "sh", "-c", "exec sleep 1000"]);
+    let pids: Vec<_> = job.wait_for_pes(2).values().map(|pid| pid.as_raw_nonzero().to_string()).collect();
+    let look = |words: &[&str], refused: &str| {
+        run_with(words, &[jobs.variable(), ("PATH", &path), ("REFUSED", refused)])
+    };
+    let failure = format!("gdb cannot attach to process {}: No such process.", pids[0]);
+    let ended = look(&["ps", "--stacks"], &pids[0]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    let first = format!("PE 0 (pid {}):\n{failure}\n", pids[0]);
+    for part in [first, format!("\nThread 1 of {}\n", pids[1])] {
+        assert!(ended.stdout.contains(&part), "no {part:?} in {}", ended.stdout);
+    }
+    let ended = look(&["ps", "--stacks", "--json"], &pids[0]);
+    let found: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    let (stacks, stack) = (&found["stacks"], format!("Thread 1 of {}\n", pids[1]));
+    assert_eq!((&stacks[0]["error"], &stacks[1]["stack"]), (&failure.as_str().into(), &stack.into()));
+    assert!(stacks[0]["stack"].is_null() && stacks[1].get("error").is_none(), "{stacks}");
+    let ended = look(&["ps", "--stacks"], &pids.join(" "));
+    assert!(ended.status == 2 && ended.stderr.contains(&failure), "it has failed for all: {ended:?}");
+    interrupt(job);
 }
 
 #[test]

@@ -2,11 +2,14 @@
 
 mod packets;
 
-use super::process::{Folder, Started, pelago, run, run_with};
+use super::process::{Folder, Started, pelago, run, run_with, wait_until};
 use super::several_hosts::NEARBY;
 use packets::{File, INSTANT, SLICE_BEGIN, SLICE_END};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::ioctl_fionbio;
 use rustix::process::{Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 
 /// Runs a job with a timeline.
 fn traced(name: &str, words: &[&str], variables: &[(&str, &str)]) -> File {
@@ -130,6 +133,38 @@ fn the_record_of_a_killed_pe_is_kept() {
     let of = |pe: &str| file.tracks.iter().find(|(_, name)| *name == pe).map(|(track, _)| *track);
     let track = of("PE 1").expect("a track of the PE that was killed");
     assert!(file.events.iter().any(|event| event.track == track && event.kind == SLICE_END), "{file:?}");
+}
+
+/// When the signal comes, the launcher waits for the timeline of a PE, which is a pipe in this job.
+#[test]
+fn a_signal_while_records_are_joined_leaves_the_files_as_they_were() {
+    let folder = Folder::new("signal");
+    let (pes, path) = (folder.file("pes"), folder.file("out.pftrace"));
+    std::fs::create_dir(&pes).unwrap();
+    assert_eq!(run_with(&["app", "ft", "--class", "S"], &[("PELAGO_TRACE", &pes)]).status, 0);
+    let timeline = std::fs::read_dir(&pes).unwrap().next().expect("a PE has left its timeline").unwrap();
+    let timeline = std::fs::read(timeline.path()).unwrap();
+    std::fs::remove_dir_all(&pes).unwrap();
+    std::fs::write(&path, "old").unwrap();
+    let words = ["run", "-n", "1", "--trace", &path, "sh", "-c", "mkfifo $PELAGO_TRACE/0.trace"];
+    let job = Started::new(pelago(&words));
+    let mut pipe = None;
+    wait_until("the launcher to read the timeline", || {
+        let paths = folder.names().into_iter().map(|name| folder.0.join(name).join("0.trace"));
+        // Without a reader this fails.
+        let mut pipes = paths.map(|path| open(path, OFlags::WRONLY | OFlags::NONBLOCK, Mode::empty()));
+        pipe = pipes.find_map(Result::ok);
+        pipe.is_some()
+    });
+    job.signal(Signal::INT);
+    let pipe = pipe.unwrap();
+    ioctl_fionbio(&pipe, false).unwrap();
+    // The launcher does not read all of it.
+    let _ = std::fs::File::from(pipe).write_all(&timeline);
+    let ended = job.end();
+    assert_eq!((ended.signal, folder.names()), (Some(2), vec!["out.pftrace".to_owned()]), "{ended:?}");
+    assert_eq!(folder.read("out.pftrace"), "old");
+    assert!(ended.stderr.contains("a signal ends this command"), "{ended:?}");
 }
 
 #[test]
