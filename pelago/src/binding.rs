@@ -23,6 +23,7 @@ use pelago_core::{Core, join, process};
 
 pub use crate::run::run_with;
 pub use crate::team::founding::Foundry;
+pub use pelago_core::base::wait_set::WaitSet;
 pub use pelago_core::coll::fnv::fnv1a;
 pub use pelago_core::memory::heap::{GRANULE_BYTES, HEADER_BYTES, Heap};
 pub use pelago_core::process::{abandon, ask_for_settings, program_threads};

@@ -137,8 +137,9 @@ impl World {
     }
 
     /// Makes progress: takes the messages that have arrived, serves the requests of other PEs, starts
-    /// operations that wait. Every call that waits does so by itself. Between PEs that map each other no
-    /// operation is ever under way, and this does nothing.
+    /// operations that wait. Every call that waits does so by itself. Puts, gets and atomics between PEs that
+    /// map each other need no progress; active messages, long two-sided messages and non-blocking collective
+    /// operations do.
     #[inline]
     #[track_caller]
     pub fn progress(&self) {

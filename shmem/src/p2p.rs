@@ -9,7 +9,7 @@ use crate::base::abi::{CMP_EQ, CMP_GE, CMP_GT, CMP_LE, CMP_LT, CMP_NE, c_int, si
 use crate::base::fault::{Call, Mark, fail, output};
 use crate::library;
 use crate::symmetric::RemoteAddress;
-use pelago::binding::copy;
+use pelago::binding::{WaitSet, copy};
 use pelago::sync::{AtomicU64, Ordering};
 use pelago::{Comparison, Element};
 
@@ -166,13 +166,9 @@ impl<T: Word> Set<T> {
     #[inline(never)]
     fn wait_all(&self) {
         let Some(remote) = self.remote else { return };
-        let mut next = 0;
-        wait_to_find(self.call, remote, || {
-            while next < self.len && (!self.is_in(next) || self.holds(next)) {
-                next += 1;
-            }
-            (next == self.len).then_some(())
-        });
+        let mut awaited = WaitSet::new(self.len);
+        let is_over = |index: usize| !self.is_in(index) || self.holds(index);
+        wait_to_find(self.call, remote, || awaited.look(is_over).then_some(()));
     }
 
     #[inline(never)]

@@ -3,7 +3,7 @@
 use crate::common;
 use pelago::Comparison::{Eq, Ge, Gt, Le, Lt, Ne};
 use pelago::prelude::*;
-use pelago::sync::spin_once;
+use pelago::sync::{AtomicU64, Ordering, spin_once};
 use pelago::{Local, Watch};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -298,6 +298,51 @@ fn bad_input_is_named() {
             let text = payload.downcast_ref::<String>().expect("a panic with words");
             assert!(text.starts_with(expected), "{text}");
         }
+    };
+    spmd(1, body).unwrap();
+}
+
+/// A number that counts how often it is compared.
+#[derive(Clone, Copy, Debug, Element)]
+#[repr(C)]
+struct Watched(u32);
+
+static COMPARED: AtomicU64 = AtomicU64::new(0);
+
+impl PartialEq for Watched {
+    fn eq(&self, other: &Watched) -> bool {
+        COMPARED.fetch_add(1, Ordering::Relaxed);
+        self.0 == other.0
+    }
+}
+
+impl PartialOrd for Watched {
+    fn partial_cmp(&self, other: &Watched) -> Option<std::cmp::Ordering> {
+        self.0.partial_cmp(&other.0)
+    }
+}
+
+/// The last element of the set has the value for a time, long before the first one has.
+#[test]
+fn a_wait_for_all_of_a_set_looks_at_each_all_the_time() {
+    let body = |world: &World| {
+        let words = world.alloc::<Watched>(3).unwrap();
+        words.local().write(0, &[Watched(0); 3]);
+        let change = |index, value, comparisons: u64| {
+            let before = COMPARED.load(Ordering::Relaxed);
+            words.p(0, index, Watched(value)).unwrap();
+            let since = Instant::now();
+            while COMPARED.load(Ordering::Relaxed) < before + comparisons {
+                assert!(since.elapsed() < Duration::from_secs(60), "waited for looks at the set");
+                std::thread::yield_now();
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| words.local().watch(0..3).wait_all(Eq, Watched(1)));
+            // A look compares at most three elements.
+            [(2, 1), (1, 1), (2, 0), (1, 0)].iter().for_each(|&(index, value)| change(index, value, 6));
+            change(0, 1, 0);
+        });
     };
     spmd(1, body).unwrap();
 }

@@ -2,7 +2,8 @@
 
 use pelago::prelude::*;
 use pelago::sim::SimParams;
-use pelago::{ContextKind, Space, Spmd, SpmdError};
+use pelago::upc::{BlockSize, SemaphoreKind};
+use pelago::{ContextKind, Dimension, Indexed, Space, Spmd, SpmdError, Strided, View};
 
 /// All ranks of a team, as numbers of the world.
 fn pes(team: &Team<'_>) -> Vec<Pe> {
@@ -123,6 +124,7 @@ fn a_space_is_memory_of_its_team_alone(world: &World) {
     assert_eq!(inbox.g(rank, 2).unwrap(), theirs);
     let error = inbox.put(2, 0, &[1]).unwrap_err().to_string();
     assert!(error.contains("names rank 2") && error.contains("has the ranks 0 to 1"), "{error}");
+    errors_in_a_space_name_the_pe(&space, &inbox, (other, team.pe(other)));
     team.barrier();
     let free = space.free_bytes();
     for _ in 0..300 {
@@ -141,6 +143,33 @@ fn a_space_is_memory_of_its_team_alone(world: &World) {
     assert!(error.contains("disagree"), "{error}");
     drop(inbox);
     world.barrier();
+}
+
+/// Operations name PEs by their rank. Errors do not.
+fn errors_in_a_space_name_the_pe(space: &Space<'_>, inbox: &View<'_, u32>, (rank, pe): (usize, usize)) {
+    let outside = usize::MAX;
+    let strided = Strided { count: 2, block: 1, array_stride: 100, slice_stride: 1 };
+    let dimensions = [Dimension { count: 2, array_stride: 100, slice_stride: 1 }];
+    let lock = inbox.lock_at(8, rank).unwrap();
+    let shared = space.shared_array::<u8>(4, BlockSize::Cyclic).unwrap();
+    let beyond = shared.pointer(rank).unwrap() + 100;
+    let semaphores = space.semaphores(1, SemaphoreKind::integer().single_consumer()).unwrap();
+    let errors = [
+        inbox.put(rank, outside, &[1]).unwrap_err(),
+        inbox.put_strided(rank, 0, &[1; 2], &strided).unwrap_err(),
+        inbox.put_strided(rank, 0, &[1; 2], &dimensions[..]).unwrap_err(),
+        inbox.put_indexed(rank, &[1], &Indexed::elements(&[outside])).unwrap_err(),
+        inbox.put_vector(rank, &[8..11], &[&[1; 3]]).unwrap_err(),
+        lock.release().unwrap_err(),
+        shared.index_of(beyond).unwrap_err(),
+        semaphores.at(rank, 0).unwrap().wait().unwrap_err(),
+    ];
+    for error in errors {
+        let text = error.to_string();
+        // The beginning is the PE that calls.
+        let (_, text) = text.split_once(": ").unwrap();
+        assert!(text.contains(&format!("PE {pe}")), "not the PE {pe} of rank {rank}: {text}");
+    }
 }
 
 everywhere! {

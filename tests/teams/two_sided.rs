@@ -17,6 +17,7 @@ everywhere! {
     exchange(3): all_exchange_long_messages_at_once;
     modes(2): modes_complete_as_they_promise;
     probing(3): probes_find_messages_and_take_them;
+    dropping(2): a_matched_message_that_is_dropped_is_over_for_its_sender;
     flood(3): a_flood_of_unexpected_messages_is_kept_in_order;
     skipping(2): a_receive_finds_the_last_of_many_unexpected_messages;
     late(8): seven_pes_flood_one_that_receives_late;
@@ -173,6 +174,31 @@ fn probes_find_messages_and_take_them(world: &World) {
             }
         }
         assert!(team.try_match_message(Any, Any).unwrap().is_none());
+    }
+    world.barrier();
+}
+
+/// Also one that nobody would receive in its place: a synchronous or a long one.
+fn a_matched_message_that_is_dropped_is_over_for_its_sender(world: &World) {
+    let team = world.team();
+    if world.my_pe() == 1 {
+        for bytes in [3, 60_000, 300_000] {
+            team.send(0, 1, &vec![1_u8; bytes]).unwrap();
+            team.send_synchronous(0, 2, &vec![2_u8; bytes]).unwrap();
+        }
+        team.send(0, 3, &[3_u8]).unwrap();
+    } else {
+        for bytes in [3, 60_000, 300_000] {
+            for tag in [1, 2] {
+                let message = team.match_message(1, Any).unwrap();
+                assert_eq!(message.received(), Received { source: 1, tag, bytes });
+            }
+        }
+        assert_eq!(team.receive(1, 3, &mut [0_u8]).unwrap().bytes, 1);
+        // To oneself.
+        team.send(0, 4, &[4_u8]).unwrap();
+        drop(team.match_message(0, 4).unwrap());
+        assert_eq!(message::unexpected(world), 0);
     }
     world.barrier();
 }
@@ -417,6 +443,27 @@ fn little_memory_holds_few_unexpected_messages() {
     common::over_seeds_with(&spmd, 4, body);
 }
 
+/// The memory holds 256 messages without data of each PE. What was dropped does not count.
+#[test]
+fn messages_that_are_dropped_leave_room_for_others() {
+    const COUNT: u32 = 200;
+    let body = |world: &World| {
+        let team = world.team();
+        for round in 0..3 {
+            if world.my_pe() == 1 {
+                (0..COUNT).for_each(|_| team.send::<u8>(0, round, &[]).unwrap());
+            }
+            world.barrier();
+            if world.my_pe() == 0 {
+                (0..COUNT).for_each(|_| drop(team.match_message(1, round).unwrap()));
+            }
+        }
+        world.barrier();
+    };
+    let spmd = Spmd::new(2).setting("PELAGO_UNEXPECTED_MEMORY", "64k");
+    common::over_seeds_with(&spmd, 2, body);
+}
+
 /// A program may send thousands of short messages before it receives any.
 #[test]
 fn thousands_of_short_messages_are_kept() {
@@ -527,15 +574,20 @@ fn a_message_of_a_former_member_is_named() {
         let team = world.team().split_by(Some(0), 0).unwrap().unwrap();
         if world.my_pe() == 2 {
             team.send(0, 5, &[1_u8]).unwrap();
+            team.send(0, 6, &[1_u8]).unwrap();
         }
         world.barrier();
         let smaller = team.shrink(2).unwrap().filter(|_| world.my_pe() == 0);
-        let error = smaller.map(|team| team.receive(Any, Any, &mut [0_u8]).unwrap_err().to_string());
+        let errors = smaller.map(|team| {
+            let received = team.receive(Any, Any, &mut [0_u8]).unwrap_err();
+            [received, team.match_message(Any, Any).err().unwrap()].map(|error| error.to_string())
+        });
         world.barrier();
-        error
+        errors
     });
-    let error = outcome.unwrap()[0].clone().unwrap();
-    assert!(error.contains("of PE 2, which has left the team by a shrink"), "{error}");
+    for error in outcome.unwrap()[0].clone().unwrap() {
+        assert!(error.contains("of PE 2, which has left the team by a shrink"), "{error}");
+    }
 }
 
 #[test]

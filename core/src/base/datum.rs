@@ -3,12 +3,12 @@
 use super::element::{Element, bytes_of};
 
 /// A value that travels as the argument or the result of a remote procedure: every [`Element`], `bool`,
-/// vectors of elements, `String`, nothing, and tuples of up to four of these; with the feature `serde` of the
-/// crate `pelago` whatever serde can serialise, as `Serde`.
+/// vectors of elements, `String`, nothing, `Option` of these, and tuples of up to four of these; with the
+/// feature `serde` of the crate `pelago` whatever serde can serialise, as `Serde`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be sent as an argument or a result of a remote procedure",
-    note = "elements, `bool`, `String`, vectors of elements and tuples of up to four of these can; give the \
-            argument as an owned value (`&String`, not `&&str`), derive `pelago::Element` for a `#[repr(C)]` \
+    note = "elements, `bool`, `String`, vectors of elements, and options and tuples of up to four of these \
+            can; give the argument as an owned value (`&String`, not `&&str`), derive `pelago::Element` for a `#[repr(C)]` \
             struct, or wrap a type with serde's traits in `Serde` (feature `serde`)"
 )]
 pub trait Datum: Sized {
@@ -52,14 +52,26 @@ impl Datum for bool {
     }
 }
 
+/// The bytes of the elements; if these have none, their number.
 impl<T: Element> Datum for Vec<T> {
     fn encode(&self, bytes: &mut Vec<u8>) {
-        bytes.extend_from_slice(bytes_of(self));
+        match size_of::<T>() {
+            0 => bytes.extend_from_slice(&(self.len() as u64).to_le_bytes()),
+            _ => bytes.extend_from_slice(bytes_of(self)),
+        }
     }
 
     fn decode(bytes: &[u8]) -> Option<Vec<T>> {
         let size = size_of::<T>();
-        let is_whole = size != 0 && bytes.len().is_multiple_of(size);
+        if size == 0 {
+            let count = usize::try_from(u64::from_le_bytes(bytes.try_into().ok()?)).ok()?;
+            let mut elements = Vec::new();
+            // SAFETY: a vector of elements without bytes has room for any number of them, and any bytes are
+            // an element, as `Element` promises.
+            unsafe { elements.set_len(count) };
+            return Some(elements);
+        }
+        let is_whole = bytes.len().is_multiple_of(size);
         is_whole.then(|| bytes.chunks_exact(size).filter_map(T::decode).collect())
     }
 }
@@ -156,6 +168,9 @@ mod tests {
         goes_round(&None::<String>);
         goes_round(&(Some(Some(1u8)), Some(None::<u8>)));
         goes_round(&Vec::<u64>::new());
+        goes_round(&Vec::<[u8; 0]>::new());
+        goes_round(&vec![[0u64; 0]; 5]);
+        goes_round(&(vec![[0u8; 0]; 3], 1u8));
         goes_round(&"häuser".to_owned());
         goes_round(&(1u8, "two".to_owned()));
         goes_round(&(vec![1u16, 2], String::new(), 3u64, false));
@@ -167,6 +182,7 @@ mod tests {
         assert!(<()>::decode(&[0]).is_none());
         assert!(bool::decode(&[2]).is_none() && bool::decode(&[]).is_none());
         assert!(Vec::<u32>::decode(&[0; 6]).is_none());
+        assert!(Vec::<[u32; 0]>::decode(&[]).is_none());
         for wrong in [&[][..], &[0, 0], &[1], &[1, 0, 0], &[2, 0]] {
             assert!(Option::<u8>::decode(wrong).is_none(), "{wrong:?}");
         }

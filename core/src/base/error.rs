@@ -583,7 +583,7 @@ pub enum ErrorKind {
         me: Pe,
         /// The call.
         operation: &'static str,
-        /// The PE, or its rank in a team, that the semaphore has affinity to.
+        /// The PE that the semaphore has affinity to.
         pe: Pe,
         /// The number of the semaphore on that PE.
         index: usize,

@@ -18,3 +18,4 @@ pub mod semaphore_kind;
 pub mod signal_op;
 pub mod trace;
 pub mod vote;
+pub mod wait_set;

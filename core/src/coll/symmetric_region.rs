@@ -10,6 +10,7 @@ use crate::base::call::{Call, waiting_for};
 use crate::base::element::Element;
 use crate::base::error::{ErrorKind, Result};
 use crate::base::locked::locked;
+use crate::coll::agree::Collective;
 use crate::coll::children::Tie;
 use crate::coll::schedule::Rank;
 use crate::coll::team::TeamCore;
@@ -75,6 +76,35 @@ impl Bases {
 
 /// An allocation: the number of the array, its usages, and its place.
 pub type Allocated<T> = ((ArrayId, Arc<Usage>), ArrayLayout<T>);
+
+/// The right of one thread of this PE to make collective calls on a region, until it is dropped. A thread
+/// that allocates keeps it until the block is taken: then the blocks of two threads lie in one order at all
+/// members.
+pub struct Turn<'r> {
+    world: &'r Teams,
+    region: &'r SymmetricRegion,
+    right: Right<'r>,
+}
+
+/// The guard of a turn.
+enum Right<'r> {
+    OfWorld(Collective<'r>),
+    OfTeam(&'r Arc<TeamCore>, MutexGuard<'r, u64>),
+}
+
+impl Turn<'_> {
+    /// As [`SymmetricRegion::agree`].
+    #[track_caller]
+    pub fn agree(&mut self, call: Call) -> Result<()> {
+        match &mut self.right {
+            Right::OfWorld(collective) => collective.agree(call),
+            Right::OfTeam(team, exchanges) => {
+                let _waited = waiting_for(call, 0);
+                team.agree(self.world, exchanges, self.region, call)
+            }
+        }
+    }
+}
 
 /// PEs that share symmetric memory.
 pub struct SymmetricRegion {
@@ -191,13 +221,20 @@ impl SymmetricRegion {
     /// reclaims the arrays that all have dropped.
     #[track_caller]
     pub fn agree(&self, world: &Teams, call: Call) -> Result<()> {
-        match &self.team {
-            None => world.agree(call),
-            Some(team) => {
-                let _waited = waiting_for(call, 0);
-                team.agree(world, self, call)
-            }
-        }
+        self.turn(world).agree(call)
+    }
+
+    /// The right to make collective calls on this region, for one thread of this PE at a time.
+    ///
+    /// # Panics
+    /// If another thread of this PE has it, as [`Teams::collective`].
+    #[track_caller]
+    pub fn turn<'r>(&'r self, world: &'r Teams) -> Turn<'r> {
+        let right = match &self.team {
+            None => Right::OfWorld(world.collective()),
+            Some(team) => Right::OfTeam(team, team.exchanging(world)),
+        };
+        Turn { world, region: self, right }
     }
 
     /// A barrier of the members.
@@ -209,7 +246,7 @@ impl SymmetricRegion {
         }
     }
 
-    /// Allocates an array that all members have agreed on.
+    /// Allocates an array that all members have agreed on, in the turn in which they have.
     #[track_caller]
     pub fn alloc_agreed<T: Element>(
         &self,

@@ -384,10 +384,15 @@ impl TeamCore {
 
     /// Lets all members make this call: an exchange after all of them have completed the operations that
     /// they have started, in which they compare their calls, and after which the arrays of `region` that
-    /// all have dropped are reclaimed.
+    /// all have dropped are reclaimed. The caller has the right to exchange.
     #[track_caller]
-    pub fn agree(self: &Arc<Self>, world: &Teams, region: &SymmetricRegion, call: Call) -> Result<()> {
-        let mut exchanges = self.exchanging(world);
+    pub fn agree(
+        self: &Arc<Self>,
+        world: &Teams,
+        exchanges: &mut u64,
+        region: &SymmetricRegion,
+        call: Call,
+    ) -> Result<()> {
         let dropped = region.arrays().dropped();
         world.quiet_all();
         *exchanges += 1;

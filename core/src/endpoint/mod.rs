@@ -284,7 +284,7 @@ impl Endpoint {
         }
     }
 
-    /// Notes that this thread may have left something to be sent.
+    /// Notes that this thread may have left something to be sent, or that another one may.
     fn may_owe(&self) {
         // SYNC POINT owed: releases the debt.
         self.owed.store(true, Ordering::Release);
@@ -492,9 +492,13 @@ impl Endpoint {
 
     /// Sends a message; `false` if the provider's queue is full.
     pub fn try_send(&self, pe: Pe, header: u64, payload: &[u8]) -> bool {
-        // The message may wait for others.
-        self.may_owe();
-        self.call_if_open(|net| net.send(pe, header, payload)).is_some_and(|status| status != Status::Again)
+        let status = self.call_if_open(|net| {
+            // The message may wait for others. This is noted under the lock: before it, a thread that has
+            // seen no debt could clear the note.
+            self.may_owe();
+            net.send(pe, header, payload)
+        });
+        status.is_some_and(|status| status != Status::Again)
     }
 
     /// As [`try_send`](Self::try_send), of a payload that is a word and, behind it, other bytes.
@@ -505,8 +509,11 @@ impl Endpoint {
         payload: (u64, &[u8]),
         scratch: &mut Vec<u8>,
     ) -> bool {
-        self.may_owe();
-        let status = self.call_if_open(|net| net.send_with_word(pe, header, payload, scratch));
+        let status = self.call_if_open(|net| {
+            // As in `try_send`.
+            self.may_owe();
+            net.send_with_word(pe, header, payload, scratch)
+        });
         status.is_some_and(|status| status != Status::Again)
     }
 

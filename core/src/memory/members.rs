@@ -70,7 +70,8 @@ impl Members {
                 usize::try_from(rank).ok().filter(|rank| rank < n)
             }
             Members::List { by_pe, .. } => {
-                let found = by_pe.binary_search_by_key(&(pe as u32), |&(pe, _)| pe).ok()?;
+                let pe = u32::try_from(pe).ok()?;
+                let found = by_pe.binary_search_by_key(&pe, |&(pe, _)| pe).ok()?;
                 Some(by_pe[found].1 as Rank)
             }
         }
@@ -109,6 +110,7 @@ mod tests {
             prop_assert_eq!(members.iter().collect::<Vec<_>>(), pes.clone());
             for pe in 0..200 {
                 prop_assert_eq!(members.rank_of(pe), pes.iter().position(|&member| member == pe));
+                prop_assert_eq!(members.rank_of(pe + (1 << 32)), None);
             }
             let n = n.min(pes.len());
             prop_assert_eq!(members.first(n).iter().collect::<Vec<_>>(), &pes[..n]);

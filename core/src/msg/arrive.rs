@@ -314,22 +314,18 @@ impl Exchange {
         let request = self.requests.get(id);
         (request.envelope, request.bytes, request.pe) = (envelope, bytes, from);
         let wanted = bytes.min(request.room);
-        if self.read(world, (from, send), home, (id, wanted))? {
+        // Nothing is read of a message that has no room.
+        if wanted == 0 || self.read(world, (from, send), home, (id, wanted))? {
             self.complete(id);
             self.finish_send(from, send);
             return Some(());
         }
         let request = self.requests.get(id);
         (request.phase, request.moved) = (Phase::Arriving, 0);
-        match wanted {
-            0 => self.complete(id),
-            _ => {
-                let is_packed = request.packing.is_some() || home == Home::Packed;
-                let is_alone = !is_packed && self.peers[from].arriving == 0 && self.peers[from].out.is_some();
-                self.cma.note_asked(id, wanted, is_alone);
-                self.peers[from].arriving += 1;
-            }
-        }
+        let is_packed = request.packing.is_some() || home == Home::Packed;
+        let is_alone = !is_packed && self.peers[from].arriving == 0 && self.peers[from].out.is_some();
+        self.cma.note_asked(id, wanted, is_alone);
+        self.peers[from].arriving += 1;
         self.accept(from, (send, id), wanted);
         Some(())
     }
@@ -447,7 +443,7 @@ impl Exchange {
         let mut answer = Answer::accept(send, id, wanted, Target::Pieces);
         let request = self.requests.get(id);
         let (buffer, is_packed) = (request.buffer, request.packing.is_some());
-        if self.peers[from].out.is_none() && wanted > 0 && !is_packed {
+        if self.peers[from].out.is_none() && !is_packed {
             match Exchange::home((buffer, wanted), self.region) {
                 Home::Symmetric(offset) => {
                     let memory = Remote { key: HEAP_KEY, offset_bytes: offset as usize };

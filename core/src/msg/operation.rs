@@ -430,6 +430,22 @@ impl TwoSided {
         id
     }
 
+    /// Discards a message that a probe has matched. For its sender it is received: a synchronous or long send
+    /// completes, and others may follow.
+    #[cold]
+    #[track_caller]
+    pub fn discard_matched(&self, matched: Matched) {
+        // A sender does not wait for a PE that is closed.
+        if self.is_closed() {
+            return;
+        }
+        let nowhere = (std::ptr::NonNull::<u8>::dangling().as_ptr(), 0);
+        // SAFETY: a receive without room writes nothing.
+        let id = unsafe { self.start_receive_matched(matched, nowhere, None) };
+        let status = self.take_if_done(id);
+        debug_assert!(status.is_some(), "a receive without room waits for no data");
+    }
+
     #[cold]
     #[track_caller]
     fn receive_unexpected(

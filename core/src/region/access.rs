@@ -42,8 +42,8 @@ pub enum Way<'a> {
 }
 
 impl<'a> Access<'a> {
-    /// Refuses a PE or a range that does not exist; `index` and `count` are elements of `element_bytes`
-    /// bytes.
+    /// Refuses a PE, named by its rank, or a range that does not exist; `index` and `count` are elements of
+    /// `element_bytes` bytes.
     ///
     /// # Errors
     /// If there is no such PE or element, an exclusive phase has not ended here, or the job has failed.
@@ -75,6 +75,7 @@ impl<'a> Access<'a> {
         self.check_pe(operation, pe)?;
         let (me, len) = (self.world.my_pe(), self.layout.len / element_bytes.max(1));
         if len.checked_sub(count).is_none_or(|last| index > last) {
+            let pe = self.region.pe(pe);
             return Err(ErrorKind::OutOfRange { me, operation, pe, index, count, len }.into());
         }
         self.check_open(operation)?;

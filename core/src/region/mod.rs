@@ -46,7 +46,8 @@ impl<'w> Allocation<'w> {
         bytes: usize,
         align_bytes: usize,
     ) -> Result<Allocation<'w>> {
-        region.agree(world, Call::Alloc { kind: ObjectKind::Array, bytes, align_bytes })?;
+        let mut turn = region.turn(world);
+        turn.agree(Call::Alloc { kind: ObjectKind::Array, bytes, align_bytes })?;
         let ((id, usage), layout) = region.alloc_agreed::<u8>(world, bytes, align_bytes)?;
         // No thread waits for this PE's part yet.
         layout.own().reset_waiters();

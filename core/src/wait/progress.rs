@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 impl Engine {
     /// Makes progress: processes messages that have arrived, serves requests of other PEs, and starts
-    /// deferred operations. Every call that waits does so by itself. Between PEs that map each other no
-    /// operation is ever outstanding, and this call does nothing.
+    /// deferred operations. Every call that waits does so by itself. Puts, gets and atomics between PEs that
+    /// map each other need no progress; active messages, long two-sided messages and non-blocking collective
+    /// operations do.
     #[inline]
     #[track_caller]
     pub fn progress(&self) {

@@ -107,12 +107,14 @@ impl World {
         });
     }
 
-    /// Waits in a destructor: not at all if the endpoints are shut, so that no operation is outstanding, and
+    /// Waits in a destructor: not for operations if the endpoints are shut, so that none is outstanding, and
     /// without a second panic if the thread is panicking. A wait that fails shuts the endpoints, so in no
     /// case does an operation access a buffer afterwards.
     pub(crate) fn finish_in_drop(&self, wait: impl FnOnce(&World)) {
         if self.core().net.as_ref().is_some_and(|net| net.is_shut()) {
-            return;
+            // Another thread may only have begun to shut them, or call the provider still. An endpoint of a
+            // context that was made meanwhile is open.
+            return self.core().shut_endpoints();
         }
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| wait(self))) {
             self.core().close();
@@ -727,5 +729,36 @@ impl<T: AtomicElement> View<'_, T> {
         let atomic = atomic(op, operand);
         // SAFETY: the caller guarantees that `old` is not accessed until quiet.
         unsafe { self.amo_tracked("fetch_amo_nbi", (pe, index), &atomic, old.as_mut_ptr(), None) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sim::SimParams;
+    use crate::{ContextKind, Spmd};
+    use std::sync::Arc;
+
+    /// As if the context was made while another thread shut the endpoints.
+    #[test]
+    fn a_transfer_that_is_dropped_after_a_failure_leaves_no_endpoint_open() {
+        let outcome = Spmd::new(2).sim(SimParams::default()).run(|world| {
+            let array = world.alloc_zeroed::<u64>(1).unwrap();
+            if world.my_pe() == 1 {
+                return;
+            }
+            let context = world.context(ContextKind::Private).unwrap();
+            let endpoint = Arc::clone(context.endpoint().unwrap());
+            let view = array.via(&context);
+            let transfer = view.get_nb(1, 0, vec![0]).unwrap();
+            let contexts = &world.core().contexts;
+            contexts.remove(&endpoint);
+            world.core().record_failure("on purpose");
+            contexts.add(&endpoint);
+            assert!(!endpoint.is_shut(), "it was made too late to be shut with the others");
+            drop(transfer);
+            assert!(endpoint.is_shut(), "the get may still write its buffer");
+        });
+        let error = outcome.unwrap_err().to_string();
+        assert!(error.contains("on purpose") && !error.contains("may still write"), "{error}");
     }
 }

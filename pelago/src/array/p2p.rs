@@ -8,6 +8,7 @@
 
 use crate::array::local::Local;
 use pelago_core::base::element::Element;
+use pelago_core::base::wait_set::WaitSet;
 use pelago_fabric::sync::{AtomicUsize, Ordering, fence};
 use std::ops::Range;
 
@@ -220,7 +221,8 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
         self
     }
 
-    /// Waits until the comparison has held for each element at some time during this call.
+    /// Waits until this call has seen the comparison hold for each element: not necessarily for all at one
+    /// time. A value that is overwritten between two looks may not be seen.
     ///
     /// # Panics
     /// If the number of values is not the number of elements, or every other PE has left the job before.
@@ -230,11 +232,9 @@ impl<'a, T: Element + PartialOrd> Watch<'a, T> {
         T: 'v,
     {
         let values = self.checked("wait_all", values);
-        let mut awaited = self.watched().peekable();
-        self.local.until(self.range.start, || {
-            while awaited.next_if(|&place| self.holds(place, comparison, values)).is_some() {}
-            awaited.peek().is_none().then_some(())
-        });
+        let mut awaited = WaitSet::new(self.range.len());
+        let is_over = |place: usize| !self.is_watched(place) || self.holds(place, comparison, values);
+        self.local.until(self.range.start, || awaited.look(is_over).then_some(()));
     }
 
     /// Waits until the comparison holds for an element, and returns its index; `None` at once if the set is

@@ -122,7 +122,8 @@ impl<'w, T: Element> Symmetric<'w, T> {
         let align_bytes = region.arrays().align_bytes(id);
         self.finish_collectives("resize");
         let agreed_bytes = len.saturating_mul(size_of::<T>());
-        region.agree(world.core(), Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
+        let mut turn = region.turn(world.core());
+        turn.agree(Call::Resize { offset_bytes: old_bytes, bytes: agreed_bytes })?;
         let bytes = world.core().array_bytes::<T>("resize", len)?;
         let is_in_place = region.heap().resize_in_place(old_bytes, bytes);
         let offset_bytes = match is_in_place {
@@ -145,6 +146,7 @@ impl<'w, T: Element> Symmetric<'w, T> {
         let usage = Arc::clone(self.usage());
         let block = Block { offset_bytes, align_bytes, parts, usage: Arc::clone(&usage) };
         region.arrays().relocate(id, block);
+        drop(turn);
         self.forget();
         let array = Symmetric::new(world, region, (id, usage), place);
         region.barrier(world.core());

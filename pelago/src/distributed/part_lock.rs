@@ -77,8 +77,10 @@ impl<'w> PartLocks<'w> {
     pub(super) fn new(world: &'w World, region: &'w SymmetricRegion) -> Result<PartLocks<'w>> {
         let (bytes, align_bytes) = (WORDS * size_of::<u64>(), align_of::<u64>());
         let kind = ObjectKind::PartLocks;
-        region.agree(world.core(), Call::AllocZeroed { kind, bytes, align_bytes })?;
+        let mut turn = region.turn(world.core());
+        turn.agree(Call::AllocZeroed { kind, bytes, align_bytes })?;
         let words = Symmetric::<u64>::alloc_agreed(world, region, WORDS, align_bytes)?;
+        drop(turn);
         words.zero_here();
         region.barrier(world.core());
         const { assert!(LOCK_WORDS * size_of::<u32>() <= STATE * size_of::<u64>()) };

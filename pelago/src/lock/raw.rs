@@ -54,7 +54,7 @@ impl RawLock<'_> {
     #[track_caller]
     pub fn acquire(&self) -> Result<()> {
         if !self.claims().claim(self.place()) {
-            return Err(held(self.queue.words.world(), "acquire", self.queue.home));
+            return Err(held(self.queue.words.world(), "acquire", self.home()));
         }
         self.queue.acquire().inspect_err(|_| self.claims().give_up(self.place()))
     }
@@ -83,10 +83,15 @@ impl RawLock<'_> {
     #[track_caller]
     pub fn release(&self) -> Result<()> {
         if !self.claims().is_claimed(self.place()) {
-            let (me, home) = (self.queue.words.world().my_pe(), self.queue.home);
+            let (me, home) = (self.queue.words.world().my_pe(), self.home());
             return Err(ErrorKind::LockNotHeld { me, operation: "release", home }.into());
         }
         self.queue.release().inspect(|()| self.claims().give_up(self.place()))
+    }
+
+    /// The PE at which the tail of the queue is. The queue names it by its rank.
+    fn home(&self) -> Pe {
+        self.queue.words.region().pe(self.queue.home)
     }
 
     /// The offset of the lock in the array, in bytes.

@@ -267,8 +267,15 @@ impl<'w> Team<'w> {
         self.world.core().match_once(&pattern).map(|matched| self.message(matched)).transpose()
     }
 
+    #[track_caller]
     fn message(&self, matched: Matched) -> Result<Message<'_, 'w>> {
-        Ok(Message { team: self, received: self.described(matched.status())?, matched })
+        match self.described(matched.status()) {
+            Ok(received) => Ok(Message { team: self, received, matched: Some(matched) }),
+            Err(error) => {
+                self.world.core().discard_matched(matched);
+                Err(error)
+            }
+        }
     }
 
     #[inline]
@@ -345,12 +352,13 @@ pub fn unexpected(world: &World) -> usize {
 }
 
 /// A message that only this value can receive: see [`Team::match_message`]. If it is dropped the message is
-/// lost, and a synchronous or long send of it never completes.
+/// lost; its sender goes on as if it were received.
 #[must_use = "only this value can receive the message"]
 pub struct Message<'t, 'w> {
     team: &'t Team<'w>,
     received: Received,
-    matched: Matched,
+    /// `None` once it is received.
+    matched: Option<Matched>,
 }
 
 impl Message<'_, '_> {
@@ -364,11 +372,20 @@ impl Message<'_, '_> {
     /// # Errors
     /// If it is longer than the slice, which then has its beginning.
     #[track_caller]
-    pub fn receive<T: Element>(self, into: &mut [T]) -> Result<Received> {
+    pub fn receive<T: Element>(mut self, into: &mut [T]) -> Result<Received> {
         let (core, room) = (self.team.world.core(), size_of_val(into));
+        let matched = self.matched.take().expect("a message is received once");
         // SAFETY: the slice is borrowed until the receive is complete, and takes any bytes.
-        let id = unsafe { core.start_receive_matched(self.matched, (into.as_mut_ptr().cast(), room), None) };
+        let id = unsafe { core.start_receive_matched(matched, (into.as_mut_ptr().cast(), room), None) };
         self.team.received(core.wait_for_message(id), room)
+    }
+}
+
+impl Drop for Message<'_, '_> {
+    fn drop(&mut self) {
+        if let Some(matched) = self.matched.take() {
+            self.team.world.finish_in_drop(|world| world.core().discard_matched(matched));
+        }
     }
 }
 

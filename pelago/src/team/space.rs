@@ -84,7 +84,8 @@ impl<'w> Space<'w> {
         align_bytes: usize,
     ) -> Result<Symmetric<'_, T>> {
         let bytes = len.saturating_mul(size_of::<T>());
-        self.region.agree(self.world.core(), Call::Alloc { kind, bytes, align_bytes })?;
+        let mut turn = self.region.turn(self.world.core());
+        turn.agree(Call::Alloc { kind, bytes, align_bytes })?;
         Symmetric::alloc_agreed(self.world, &self.region, len, align_bytes)
     }
 
@@ -105,8 +106,10 @@ impl<'w> Space<'w> {
         len: usize,
     ) -> Result<Symmetric<'_, T>> {
         let (bytes, align_bytes) = (len.saturating_mul(size_of::<T>()), align_of::<T>());
-        self.region.agree(self.world.core(), Call::AllocZeroed { kind, bytes, align_bytes })?;
+        let mut turn = self.region.turn(self.world.core());
+        turn.agree(Call::AllocZeroed { kind, bytes, align_bytes })?;
         let array = Symmetric::alloc_agreed(self.world, &self.region, len, align_bytes)?;
+        drop(turn);
         array.zero_here();
         self.region.barrier(self.world.core());
         Ok(array)

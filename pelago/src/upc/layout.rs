@@ -201,16 +201,29 @@ impl Affine {
     /// The next elements that are contiguous on both sides: their first index, their first position in the
     /// part, and their number.
     pub fn next_run(&mut self) -> Option<(usize, usize, usize)> {
+        if self.left == 0 {
+            return None;
+        }
+        self.enter_block();
         let count = match self.skip {
             0 => self.left,
             _ => self.left_in_block.min(self.left),
         };
         let run = (self.index, self.local, count);
-        self.left -= count;
+        self.index += count;
         self.local += count;
-        self.index = self.index.wrapping_add(count).wrapping_add(self.skip);
-        self.left_in_block = self.block;
-        (count > 0).then_some(run)
+        self.left -= count;
+        self.left_in_block = self.left_in_block.saturating_sub(count);
+        Some(run)
+    }
+
+    /// Goes on to the next block if this one is used up. An element is left.
+    #[inline]
+    fn enter_block(&mut self) {
+        if self.left_in_block == 0 {
+            self.index += self.skip;
+            self.left_in_block = self.block;
+        }
     }
 }
 
@@ -222,10 +235,7 @@ impl Iterator for Affine {
         if self.left == 0 {
             return None;
         }
-        if self.left_in_block == 0 {
-            self.index += self.skip;
-            self.left_in_block = self.block;
-        }
+        self.enter_block();
         let item = (self.index, self.local);
         self.index += 1;
         self.local += 1;
@@ -299,6 +309,26 @@ mod tests {
                     elements.extend((0..count).map(|i| (index + i, local + i)));
                 }
                 prop_assert_eq!(elements, of_pe(range.clone()));
+            }
+        }
+
+        #[test]
+        fn elements_and_runs_take_turns(
+            len in 0usize..200, block_size in block_sizes(), n_pes in 1usize..=5,
+            takes_run in prop::collection::vec(any::<bool>(), 1..20),
+        ) {
+            let layout = Layout::new(len, block_size, n_pes).unwrap();
+            for pe in 0..n_pes {
+                let (mut affine, mut elements) = (layout.affine(pe, 0..len), Vec::new());
+                for takes_run in takes_run.iter().cycle() {
+                    let taken = match takes_run {
+                        true => affine.next_run(),
+                        false => affine.next().map(|(index, local)| (index, local, 1)),
+                    };
+                    let Some((index, local, count)) = taken else { break };
+                    elements.extend((0..count).map(|i| (index + i, local + i)));
+                }
+                prop_assert_eq!(elements, layout.affine(pe, 0..len).collect::<Vec<_>>());
             }
         }
     }

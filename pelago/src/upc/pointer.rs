@@ -34,7 +34,8 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 pub struct SharedPointer<T> {
     thread: Pe,
     phase: usize,
-    /// Offset from the start of the PE's part, in bytes.
+    /// Offset from the start of the PE's part, in bytes. Elements without bytes count as one each, so that
+    /// their addresses differ.
     address: usize,
     /// Elements of a block; 0 if there are no blocks.
     block: usize,
@@ -50,13 +51,16 @@ impl<T> Clone for SharedPointer<T> {
 impl<T> Copy for SharedPointer<T> {}
 
 impl<T: Element> SharedPointer<T> {
+    /// The distance of the addresses of two elements.
+    const STEP: usize = if size_of::<T>() == 0 { 1 } else { size_of::<T>() };
+
     /// The pointer to an element of a layout.
     pub(super) fn new(layout: &Layout, index: usize) -> SharedPointer<T> {
         let (thread, local) = layout.locate(index);
         SharedPointer {
             thread,
             phase: layout.phase(index),
-            address: local * size_of::<T>(),
+            address: local * Self::STEP,
             block: if layout.is_indefinite() { 0 } else { layout.block() },
             n_pes: layout.n_pes(),
             element: PhantomData,
@@ -73,7 +77,8 @@ impl<T: Element> SharedPointer<T> {
         self.phase
     }
 
-    /// The offset in the PE's part, in bytes (UPC's `upc_addrfield`).
+    /// The offset in the PE's part, in bytes (UPC's `upc_addrfield`); the position there if the elements have
+    /// no bytes.
     pub fn addrfield(&self) -> usize {
         self.address
     }
@@ -99,16 +104,13 @@ impl<T: Element> SharedPointer<T> {
 
     /// The element of the PE's part that it points to; `None` if it points between two.
     pub(super) fn local(&self) -> Option<usize> {
-        match size_of::<T>() {
-            0 => Some(0),
-            bytes => self.address.is_multiple_of(bytes).then_some(self.address / bytes),
-        }
+        self.address.is_multiple_of(Self::STEP).then_some(self.address / Self::STEP)
     }
 
     /// The pointer `count` elements further; `None` if it would be before the start of a PE's part, or beyond
     /// the address space.
     pub fn checked_add(self, count: isize) -> Option<SharedPointer<T>> {
-        let (count, bytes) = (count as i128, size_of::<T>() as i128);
+        let (count, bytes) = (count as i128, Self::STEP as i128);
         let forward = |elements: i128| usize::try_from(self.address as i128 + elements * bytes).ok();
         if self.block == 0 {
             return Some(SharedPointer { address: forward(count)?, ..self });
@@ -128,7 +130,7 @@ impl<T: Element> SharedPointer<T> {
         if (self.block, self.n_pes) != (other.block, other.n_pes) {
             return None;
         }
-        let bytes = size_of::<T>().max(1) as i128;
+        let bytes = Self::STEP as i128;
         let of_both = |of: fn(&SharedPointer<T>) -> i128| of(&self) - of(&other);
         let addresses = of_both(|p| p.address as i128);
         if addresses % bytes != 0 {
@@ -255,6 +257,12 @@ mod tests {
             prop_assert_eq!(end - start, distance);
             prop_assert_eq!(start.partial_cmp(&end), Some(from.cmp(&to)));
             prop_assert_eq!(start == end, from == to);
+            // Elements without bytes.
+            let empty = |index| SharedPointer::<[u64; 0]>::new(&layout, index);
+            let moved = empty(from) + distance;
+            let place = moved.local().and_then(|local| layout.index_of(moved.threadof(), local));
+            prop_assert_eq!(place, Some(to));
+            prop_assert_eq!(empty(to) - empty(from), distance);
         }
     }
 

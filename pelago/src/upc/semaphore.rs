@@ -404,6 +404,11 @@ impl Semaphore<'_> {
         self.index * STRIDE + which
     }
 
+    /// The PE that it has affinity to. In a space it is named by its rank elsewhere.
+    pub(super) fn owner_pe(&self) -> Pe {
+        self.set.words.region().pe(self.owner)
+    }
+
     fn is_own(&self) -> bool {
         self.owner == self.set.words.region().my_rank()
     }
@@ -456,7 +461,7 @@ impl Semaphore<'_> {
                 Ok(())
             }
             before => {
-                let pe = |number: u64| (number as usize).wrapping_sub(1);
+                let pe = |number: u64| self.set.words.region().pe((number as usize).wrapping_sub(1));
                 let reason = format!(
                     "PEs {} and {} both post to it, but it has a single producer. Make it for many producers",
                     pe(before),
@@ -470,13 +475,13 @@ impl Semaphore<'_> {
     #[cold]
     #[inline(never)]
     pub(super) fn refuse(&self, operation: &'static str, reason: &str) -> crate::Error {
-        let (me, pe, index) = (self.set.words.world().my_pe(), self.owner, self.index);
+        let (me, pe, index) = (self.set.words.world().my_pe(), self.owner_pe(), self.index);
         ErrorKind::BadSemaphore { me, operation, pe, index, reason: reason.to_owned() }.into()
     }
 }
 
 impl std::fmt::Debug for Semaphore<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Semaphore({} of PE {}, {:?})", self.index, self.owner, self.set.kind)
+        write!(f, "Semaphore({} of PE {}, {:?})", self.index, self.owner_pe(), self.set.kind)
     }
 }

@@ -241,11 +241,12 @@ impl<'w, T: Element> SharedArray<'w, T> {
         let index = local.and_then(|local| self.layout.index_of(pointer.threadof(), local));
         index.ok_or_else(|| {
             let (me, operation) = (self.parts.world().my_pe(), "index_of");
-            let (len, pe) = (self.len(), pointer.threadof());
-            let reason = format!(
-                "{pointer:?} points to no element of this array of {len}, of which PE {pe} has {}",
-                self.layout.count_on(pe)
-            );
+            let (len, thread, region) = (self.len(), pointer.threadof(), self.parts.region());
+            let mut reason = format!("{pointer:?} points to no element of this array of {len}");
+            if thread < region.len() {
+                let count = self.layout.count_on(thread);
+                reason += &format!(", of which PE {} has {count}", region.pe(thread));
+            }
             ErrorKind::BadShared { me, operation, reason }.into()
         })
     }

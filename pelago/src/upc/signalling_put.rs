@@ -138,7 +138,7 @@ impl<T: Element> SharedArray<'_, T> {
                 "{} elements from {index} on do not all lie together on PE {}, which the semaphore has \
                  affinity to. Put a block at a time, and post a semaphore of its owner",
                 source.len(),
-                semaphore.threadof()
+                semaphore.owner_pe()
             );
             let me = self.parts().world().my_pe();
             return Err(ErrorKind::BadShared { me, operation, reason }.into());

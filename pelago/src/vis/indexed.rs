@@ -215,6 +215,7 @@ impl<T: Element> View<'_, T> {
             return self.refuse(operation, "a block has at least 1 element".to_string());
         }
         if let Some(&index) = indices.iter().find(|&&index| !self.has_range(index, block)) {
+            let pe = self.region().pe(pe);
             return Err(ErrorKind::OutOfRange { me, operation, pe, index, count: block, len }.into());
         }
         let Some(positions) = positions else {

@@ -364,7 +364,7 @@ impl<T: Element> View<'_, T> {
         if in_array.is_none_or(|span| span > room) {
             let (elements, len) = (grid.elements(), self.len());
             let what = format!("a block of {} dimensions and {elements} elements", dimensions.len());
-            let from = format!("from index {index} on, on PE {pe},");
+            let from = format!("from index {index} on, on PE {},", self.region().pe(pe));
             let reason = format!("{what} {from} reaches outside the array, which has {len} elements a PE");
             return self.refuse(operation, reason);
         }
@@ -428,7 +428,7 @@ impl<T: Element> View<'_, T> {
             return Err(ErrorKind::SliceTooShort { me, operation, count, block, stride, len }.into());
         }
         if !in_array {
-            let stride = array_stride;
+            let (pe, stride) = (self.region().pe(pe), array_stride);
             let kind = ErrorKind::StridedOutOfRange { me, operation, pe, index, count, block, stride, len };
             return Err(kind.into());
         }

@@ -260,7 +260,7 @@ impl<T: Element> View<'_, T> {
                 let reason = format!("the range {range:?} ends before it begins");
                 return self.refuse(operation, reason);
             }
-            let (index, count) = (range.start, range.len());
+            let (pe, index, count) = (self.region().pe(pe), range.start, range.len());
             return Err(ErrorKind::OutOfRange { me, operation, pe, index, count, len }.into());
         }
         let there = ranges.iter().try_fold(0usize, |sum, range| sum.checked_add(range.len()));
