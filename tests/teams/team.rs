@@ -159,7 +159,7 @@ fn errors_in_a_space_name_the_pe(space: &Space<'_>, inbox: &View<'_, u32>, (rank
         inbox.put_strided(rank, 0, &[1; 2], &strided).unwrap_err(),
         inbox.put_strided(rank, 0, &[1; 2], &dimensions[..]).unwrap_err(),
         inbox.put_indexed(rank, &[1], &Indexed::elements(&[outside])).unwrap_err(),
-        inbox.put_vector(rank, &[8..11], &[&[1; 3]]).unwrap_err(),
+        inbox.put_vector(rank, std::slice::from_ref(&(8..11)), &[&[1; 3]]).unwrap_err(),
         lock.release().unwrap_err(),
         shared.index_of(beyond).unwrap_err(),
         semaphores.at(rank, 0).unwrap().wait().unwrap_err(),

@@ -443,7 +443,7 @@ fn little_memory_holds_few_unexpected_messages() {
     common::over_seeds_with(&spmd, 4, body);
 }
 
-/// The memory holds 256 messages without data of each PE. What was dropped does not count.
+/// The memory holds 256 messages without data of each PE. Dropped ones do not count.
 #[test]
 fn messages_that_are_dropped_leave_room_for_others() {
     const COUNT: u32 = 200;

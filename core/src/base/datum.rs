@@ -8,8 +8,8 @@ use super::element::{Element, bytes_of};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be sent as an argument or a result of a remote procedure",
     note = "elements, `bool`, `String`, vectors of elements, and options and tuples of up to four of these \
-            can; give the argument as an owned value (`&String`, not `&&str`), derive `pelago::Element` for a `#[repr(C)]` \
-            struct, or wrap a type with serde's traits in `Serde` (feature `serde`)"
+            can; give the argument as an owned value (`&String`, not `&&str`), derive `pelago::Element` for \
+            a `#[repr(C)]` struct, or wrap a type with serde's traits in `Serde` (feature `serde`)"
 )]
 pub trait Datum: Sized {
     /// Appends the bytes.
@@ -65,11 +65,9 @@ impl<T: Element> Datum for Vec<T> {
         let size = size_of::<T>();
         if size == 0 {
             let count = usize::try_from(u64::from_le_bytes(bytes.try_into().ok()?)).ok()?;
-            let mut elements = Vec::new();
-            // SAFETY: a vector of elements without bytes has room for any number of them, and any bytes are
-            // an element, as `Element` promises.
-            unsafe { elements.set_len(count) };
-            return Some(elements);
+            let start = std::ptr::NonNull::<T>::dangling().as_ptr();
+            // SAFETY: elements without bytes need no memory, and any bytes are one, as `Element` promises.
+            return Some(unsafe { Vec::from_raw_parts(start, count, count) });
         }
         let is_whole = bytes.len().is_multiple_of(size);
         is_whole.then(|| bytes.chunks_exact(size).filter_map(T::decode).collect())

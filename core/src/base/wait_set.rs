@@ -1,8 +1,8 @@
-//! The wait set of a call that waits for all of several elements (OpenSHMEM 1.6, section 9.11): it tells which
-//! of them are still waited for.
+//! The wait set of a call that waits for all of several elements (OpenSHMEM 1.6, section 9.11): the elements
+//! that are still waited for.
 //!
-//! Invariant: an element for which the comparison has held is not looked at again, whatever its value is then.
-//! A set of at most 64 elements takes no memory of the heap, nor does one whose elements come in order.
+//! Invariant: an element for which the comparison has held is not looked at again, whatever value it has
+//! then. A set of at most 64 elements takes no memory of the heap, nor does one whose elements come in order.
 
 /// Elements of a word of bits.
 const BITS: usize = u64::BITS as usize;
