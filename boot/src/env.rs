@@ -548,7 +548,7 @@ mod tests {
         let settings = Settings::from_pairs([]).unwrap();
         assert_eq!(settings, Settings::default());
         assert_eq!(settings.heap, MemorySize::Auto);
-        assert_eq!(settings.init_timeout, Duration::from_secs(60));
+        assert_eq!(settings.init_timeout, Duration::from_secs(300));
         assert!(!settings.counters && !settings.bind);
         assert_eq!(settings.pes_per_process, 1);
         assert_eq!((settings.barrier, settings.route), (BarrierKind::Auto, RouteKind::Auto));

@@ -12,7 +12,7 @@ fn main() -> pelago::Result<()> {
     let (me, n) = (world.my_pe(), world.n_pes());
     let inbox = world.alloc_zeroed::<u64>(n)?; // symmetric: every PE has such an array
     for pe in 0..n {
-        inbox.put(pe, me, &[10 * me as u64])?; // one-sided: PE `pe` does nothing for it
+        inbox.put(pe, me, &[10 * me as u64])?; // one-sided: PE `pe` makes no call
     }
     world.barrier(); // all PEs have come here, and all puts are complete
     if me == 0 {

@@ -13,7 +13,7 @@
 //!     let world = World::init()?; // joins the job; a job of one PE if nothing launched it
 //!     let (me, n) = (world.my_pe(), world.n_pes());
 //!     let inbox = world.alloc::<u64>(n)?; // symmetric, collective
-//!     inbox.put((me + 1) % n, me, &[42])?; // one-sided: the target does nothing
+//!     inbox.put((me + 1) % n, me, &[42])?; // one-sided: the target makes no call
 //!     world.barrier();
 //!     assert_eq!(inbox.local().get((me + n - 1) % n), 42);
 //!     Ok(())
