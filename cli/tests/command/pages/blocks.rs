@@ -54,7 +54,7 @@ pub fn blocks(page: &str) -> Result<Vec<Block>, String> {
         let kind = match (words[0], file) {
             ("rust", _) => Kind::Rust,
             ("console", None) => Kind::Console,
-            ("c" | "toml" | "cmake", Some(_)) => Kind::File,
+            ("c" | "toml" | "cmake" | "lua", Some(_)) => Kind::File,
             _ => return Err(format!("the block `{info}` is not tested: no program of a file, no command")),
         };
         if let Some(word) = words[1..].iter().find(|word| !["full", "fails"].contains(word)) {
