@@ -40,8 +40,12 @@ pub struct Channel {
 enum State {
     Send(SendState),
     Receive(ReceiveState),
-    /// With `MPI_PROC_NULL`.
-    Nothing,
+    /// With `MPI_PROC_NULL`: the partitions of a send, and how many of them are not ready. It may be found
+    /// complete before they are.
+    Nothing {
+        partitions: usize,
+        missing: usize,
+    },
 }
 
 struct SendState {
@@ -119,7 +123,7 @@ impl ProgressHook for StartReceives {
             let Ok(mut state) = channel.state.try_lock() else { continue };
             let waits = match &mut *state {
                 State::Receive(receive) => !receive.is_met(mpi),
-                State::Send(_) | State::Nothing => false,
+                State::Send(_) | State::Nothing { .. } => false,
             };
             drop(state);
             if !waits {
@@ -314,7 +318,7 @@ impl Operation for Running {
         let outcome = match &mut *state {
             State::Send(send) => send.poll(mpi),
             State::Receive(receive) => receive.poll(mpi),
-            State::Nothing => Some(Outcome { status: NO_PROCESS, error: MPI_SUCCESS }),
+            State::Nothing { .. } => Some(Outcome { status: NO_PROCESS, error: MPI_SUCCESS }),
         };
         self.0.is_active.store(outcome.is_none(), Ordering::Relaxed);
         outcome
@@ -355,7 +359,7 @@ fn request_of(state: State, on: On) -> Result<MPI_Request> {
                     WAITING.add(mpi, &channel);
                 }
             }
-            State::Nothing => {}
+            State::Nothing { partitions, missing } => *missing = *partitions,
         }
         drop(state);
         Ok(Active::Other(Box::new(Running(Arc::clone(&channel)))))
@@ -382,7 +386,7 @@ pub unsafe fn psend_init(
     let layout = datatype::share(datatype)?;
     let bytes = bytes_of(count, mpi.datatype(datatype)?)?;
     let state = if dest == MPI_PROC_NULL {
-        State::Nothing
+        State::Nothing { partitions, missing: 0 }
     } else {
         let (pe, context) = (own.peer(dest)?, mpi.new_context()?);
         let header: Header = [context, partitions as u64, bytes as u64];
@@ -424,7 +428,7 @@ pub unsafe fn precv_init(
     let own = mpi.share_comm(comm)?;
     bytes_of(count, mpi.datatype(datatype)?)?;
     let state = if source == MPI_PROC_NULL {
-        State::Nothing
+        State::Nothing { partitions: 0, missing: 0 }
     } else {
         let pe = own.peer(source)?;
         let mut header: Box<Header> = Box::default();
@@ -474,14 +478,13 @@ fn make_ready(
     mut partitions: impl Iterator<Item = c_int> + Clone,
 ) -> Result {
     let outcome = with_channel(request, |is_active, state| {
-        ensure!(
-            is_active || matches!(state, State::Nothing),
-            MPI_ERR_REQUEST,
-            "the request is inactive. Start it first"
-        );
+        let is_awaited = matches!(state, State::Nothing { missing: 1.., .. });
+        ensure!(is_active || is_awaited, MPI_ERR_REQUEST, "the request is inactive. Start it first");
         match state {
-            // It may be complete before its partitions are ready.
-            State::Nothing => Ok(()),
+            State::Nothing { missing, .. } => {
+                *missing = missing.saturating_sub(partitions.clone().count());
+                Ok(())
+            }
             State::Receive(_) => Err(Error::new(MPI_ERR_REQUEST, "the request is one of a receive")),
             State::Send(send) => {
                 partitions.clone().try_for_each(|partition| send.check(partition))?;
