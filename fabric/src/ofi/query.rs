@@ -226,9 +226,12 @@ pub fn offers(library: &'static Library, hints: &Hints) -> Result<Vec<Offer>, Of
     let (node, flags) = source.as_ref().map_or((ptr::null(), 0), |source| (source.as_ptr(), FI_SOURCE));
     let mut list = ptr::null_mut();
     let (wanted, getinfo) = (entry.as_ptr(), library.functions.fi_getinfo);
-    // SAFETY: the node is null or ends with a zero, the hints are an entry of this library, the list is ours.
-    let code =
-        keeping_handlers(|| unsafe { getinfo(API_VERSION, node, ptr::null(), flags, wanted, &mut list) });
+    let mut find = || {
+        // SAFETY: the node is null or ends with a zero, the hints are an entry of this library, the list is
+        // ours.
+        unsafe { getinfo(API_VERSION, node, ptr::null(), flags, wanted, &mut list) }
+    };
+    let code = keeping_handlers(&mut find);
     if code == -FI_ENODATA {
         return Ok(Vec::new());
     }

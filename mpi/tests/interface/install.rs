@@ -159,7 +159,7 @@ fn mpiexec_passes_the_environment_on() {
 }
 
 #[test]
-fn the_scripts_take_many_arguments() {
+fn mpiexec_and_mpicc_take_many_arguments() {
     let many: Vec<_> = (1..=20_000).map(|number| format!("-D{number}")).collect();
     let mut command = tool("mpiexec");
     let print = "eval last=\\${$#}; echo $# $last";
