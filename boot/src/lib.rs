@@ -44,5 +44,5 @@ pub use print::{end_by_signal, print, print_stderr, tell};
 pub use process::{ProcessState, process_state};
 pub use spawn::{
     AgentError, Captured, Cause, Failure, HeldSignals, InputTo, JobReport, JobSpec, LaunchError, Machines,
-    PES_OF_TOOL, Program, RemoteShell, Tool, agent, launch, resolve,
+    PES_OF_TOOL, Program, RemoteShell, Tool, agent, launch, raise_open_files, resolve,
 };

@@ -219,7 +219,8 @@ impl Line {
             Meaning::Config => {
                 let file = self.value(word)?;
                 ensure!(self.programs.is_empty(), "nothing follows {word} {}", file.display());
-                self.programs = words_of_file(&file)?;
+                let separator = self.separator.as_deref().unwrap_or(OsStr::new(":"));
+                self.programs = words_of_file(&file, separator)?;
             }
             Meaning::Separator => {
                 let separator = self.value(word)?;
@@ -379,13 +380,15 @@ fn with_counts(hosts: &str, each: &str) -> String {
 }
 
 /// The words of a file that has a program in each line.
-fn words_of_file(file: &OsStr) -> anyhow::Result<VecDeque<OsString>> {
+fn words_of_file(file: &OsStr, separator: &OsStr) -> anyhow::Result<VecDeque<OsString>> {
     let text = std::fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    // A line that ends with a backslash goes on in the next one.
+    let text = text.replace("\\\r\n", " ").replace("\\\n", " ");
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     let mut words = VecDeque::new();
     for (number, line) in lines.enumerate() {
         if number > 0 {
-            words.push_back(":".into());
+            words.push_back(separator.to_owned());
         }
         words.extend(line.split_whitespace().map(OsString::from));
     }

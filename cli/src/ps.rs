@@ -119,6 +119,10 @@ impl Ps {
             })
         };
         job["pes"] = rows.iter().map(row).collect();
+        if state == JobState::LauncherDied {
+            let left = record.left().into_iter().map(|it| json!({ "process": it.process, "pid": it.pid }));
+            job["left"] = left.collect();
+        }
         if self.stacks {
             job["stacks"] = stacks::json(record, rows)?;
         }

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use pelago_boot::{HeldSignals, launcher_seen, print, tell};
+use pelago_boot::{HeldSignals, launcher_seen, print, raise_open_files, tell};
 use pelago_core::base::trace::reader::{PeStatistics, TimelineReader};
 
 use self::statistics::JobStatistics;
@@ -39,7 +39,7 @@ pub struct Records {
     stats: Option<Option<PathBuf>>,
 }
 
-/// The folder of a job's records, which goes when this is dropped.
+/// The folder of a job's records, which goes when this is dropped, unless they could not be joined.
 ///
 /// Invariant: a file of the user keeps its contents until the job has ended and the new ones are complete,
 /// and files that were made for a job that did not start are removed. This also holds if a signal ends the
@@ -124,15 +124,36 @@ impl Recording {
         trace.into_iter().chain(self.stats.as_ref().and_then(|_| folder(VARIABLES[1]))).collect()
     }
 
-    /// Reads the records when the job has ended, and says what has become of them.
+    /// Reads the records when the job has ended, and says what has become of them. If a file cannot be read
+    /// or written, the records of the PEs stay.
     ///
     /// # Errors
     /// If a file cannot be read or written, or if a signal has come.
-    pub fn finish(&self) -> anyhow::Result<()> {
-        let (Some(folder), signals) = (&self.folder, &self.signals) else { return Ok(()) };
-        if let Some(file) = &self.trace {
-            tell(&format!("pelago run: {}\n", write_timeline(folder, file, signals)?));
+    pub fn finish(&mut self) -> anyhow::Result<()> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let timeline = self.join_timeline(folder).map_err(|error| ("trace", error));
+        let joined = timeline.and_then(|()| self.add_statistics(folder).map_err(|error| ("stats", error)));
+        let Err((command, error)) = joined else { return Ok(()) };
+        let has_records = files(folder, command).is_ok_and(|files| !files.is_empty());
+        if has_records
+            && !self.signals.has_come()
+            && let Some(folder) = self.folder.take()
+        {
+            let folder = folder.display();
+            tell(&format!("pelago run: the records of the PEs stay in {folder}: pelago {command} {folder}\n"));
         }
+        Err(error)
+    }
+
+    fn join_timeline(&self, folder: &Path) -> anyhow::Result<()> {
+        if let Some(file) = &self.trace {
+            tell(&format!("pelago run: {}\n", write_timeline(folder, file, &self.signals)?));
+        }
+        Ok(())
+    }
+
+    fn add_statistics(&self, folder: &Path) -> anyhow::Result<()> {
+        let signals = &self.signals;
         match &self.stats {
             None => {}
             Some(None) => tell(&JobStatistics::read(folder, signals)?.to_string()),
@@ -242,13 +263,33 @@ fn files(folder: &Path, end: &str) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// The open files of a command beside those of the PEs.
+const BESIDES: u64 = 64;
+
+/// Refuses records of PEs of jobs with different numbers of PEs.
+fn check_one_job(folder: &Path, mut n_pes: impl Iterator<Item = usize>) -> anyhow::Result<()> {
+    let Some(first) = n_pes.next() else { return Ok(()) };
+    if let Some(other) = n_pes.find(|n| *n != first) {
+        bail!(
+            "{} has records of a job of {first} PEs and of one of {other}. Give each job an empty folder",
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
 /// Joins the timelines of a folder in a file: a sentence about it.
 fn write_timeline(folder: &Path, file: &Path, signals: &HeldSignals) -> anyhow::Result<String> {
-    let mut readers = Vec::new();
-    for path in files(folder, "trace")? {
-        let reader = TimelineReader::open(&path).with_context(|| format!("reading {}", path.display()))?;
-        readers.push(reader);
+    let (mut readers, paths) = (Vec::new(), files(folder, "trace")?);
+    raise_open_files(paths.len() as u64 + BESIDES);
+    for path in paths {
+        match TimelineReader::open(&path) {
+            // The PE was killed before it had recorded anything.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {}
+            reader => readers.push(reader.with_context(|| format!("reading {}", path.display()))?),
+        }
     }
+    check_one_job(folder, readers.iter().map(|reader| reader.n_pes))?;
     if readers.is_empty() {
         bail!(
             "no PE has left a timeline in {}. Compile the program with Pelago, and name a folder that all \
@@ -280,6 +321,7 @@ fn read_statistics(folder: &Path, signals: &HeldSignals) -> anyhow::Result<Vec<P
         let of = PeStatistics::parse(&text);
         all.push(of.with_context(|| format!("{} is not the statistics of a PE", path.display()))?);
     }
+    check_one_job(folder, all.iter().map(|of: &PeStatistics| of.n_pes))?;
     if all.is_empty() {
         bail!(
             "no PE has left statistics in {}. Compile the program with Pelago, let it leave the job at its \

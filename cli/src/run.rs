@@ -124,7 +124,7 @@ Examples:
 impl Run {
     /// Starts the job; returns its exit status.
     pub fn execute(self) -> anyhow::Result<ExitCode> {
-        let (spec, recording) = self.spec()?;
+        let (spec, mut recording) = self.spec()?;
         let report = recording.signals.launch(&spec).map_err(explain)?;
         // Prints nothing about a PE that had left the job, because its own message explains its status; nor
         // about a reader of the output that has closed its end.
@@ -133,7 +133,8 @@ impl Run {
         for failure in report.failures.iter().filter(|failure| !says_nothing(failure)) {
             tell(&format!("pelago run: {}\n", failure.text));
         }
-        match (recording.finish(), report.status) {
+        let joined = recording.finish();
+        match (joined, report.status) {
             (Err(error), 0) if !recording.signals.has_come() => return Err(error),
             // The job's own status says more, and so does the signal.
             (Err(error), _) => tell(&format!("pelago run: {error:#}\n")),

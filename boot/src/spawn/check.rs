@@ -129,6 +129,12 @@ pub(super) enum NoRoom {
     Refused(std::io::Error),
 }
 
+/// Raises the limit of open files of this process to this number, as far as the system permits it.
+pub fn raise_open_files(wanted: u64) {
+    // Without room, the file that cannot be opened says so.
+    let _ = make_room(wanted);
+}
+
 /// Raises the limit of open descriptors to this number, and to some more if the hard limit permits.
 pub(super) fn make_room(wanted: u64) -> Result<(), NoRoom> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);

@@ -35,7 +35,7 @@ use crate::env::{SettingError, Settings};
 use crate::hosts::HostSlots;
 
 pub use agent::{AgentError, agent};
-pub use check::resolve;
+pub use check::{raise_open_files, resolve};
 pub use report::{Captured, Cause, Failure, JobReport};
 pub use signals::HeldSignals;
 pub use tool::{InputTo, PES_OF_TOOL, Tool};

@@ -130,7 +130,9 @@ impl Starter {
         command.env("PMI_APPNUM", program.to_string());
         let (local, locals) = (process - self.here.start, self.here.len());
         command.env("MPI_LOCALRANKID", local.to_string()).env("MPI_LOCALNRANKS", locals.to_string());
-        let pipes = match &self.output {
+        let has_terminal = tool.is_some_and(|tool| tool.has_terminal) && io::stdin().is_terminal();
+        // A debugger at the terminal shows its prompt there, which is not a whole line.
+        let pipes = match if has_terminal { &Output::Inherited } else { &self.output } {
             Output::Inherited => None,
             Output::Pipes => {
                 let ((stdout, out), (stderr, err)) = (io::pipe()?, io::pipe()?);
@@ -147,7 +149,6 @@ impl Starter {
                 None
             }
         };
-        let has_terminal = tool.is_some_and(|tool| tool.has_terminal) && io::stdin().is_terminal();
         self.prepare(&mut command, local, theirs, has_terminal);
         Ok((Process::start(&mut command, Some(ours))?, pipes))
     }

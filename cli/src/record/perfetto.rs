@@ -155,7 +155,7 @@ impl<W: Write> Writer<W> {
         if self.tracks.contains(&track) {
             return Ok(track);
         }
-        let pe = of.pe as u64;
+        let pe = of.pe;
         let is_first = self.tracks.insert(process);
         self.tracks.insert(track);
         if is_first {
@@ -163,7 +163,8 @@ impl<W: Write> Writer<W> {
             self.describe(|track| {
                 uint64::encode(1, &process, track);
                 nested(3, track, |description| {
-                    uint64::encode(1, &pe, description);
+                    // Number 0 is the system's idle process there.
+                    uint64::encode(1, &(pe as u64 + 1), description);
                     string::encode(6, &name, description);
                 });
             })?;

@@ -51,6 +51,7 @@ pub struct Pe {
     pub pe: usize,
     pub node: u64,
     pub seconds: f64,
+    /// The part of it in which the thread that has waited longest has waited.
     pub waited_seconds: f64,
     /// Operations with data that this PE started, and their bytes.
     pub operations: u64,
@@ -71,6 +72,7 @@ impl JobStatistics {
     /// Adds up the statistics of PEs. A PE that has joined several times counts as one.
     fn of(all: &[PeStatistics]) -> JobStatistics {
         let (mut operations, mut waits, mut pes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut peers = BTreeMap::<(usize, usize), (u64, u64)>::new();
         for of in all {
             let pe = pes.entry(of.pe).or_insert_with(|| Pe {
                 pe: of.pe,
@@ -82,21 +84,18 @@ impl JobStatistics {
                 peers: Vec::new(),
             });
             pe.seconds += of.elapsed.as_secs_f64();
+            pe.waited_seconds += of.waited.as_secs_f64();
             for row in &of.rows {
-                if row.category == "wait" {
-                    pe.waited_seconds += row.time.as_secs_f64();
-                    add(&mut waits, row);
-                } else {
-                    add(&mut operations, row);
-                }
+                add(if row.category == "wait" { &mut waits } else { &mut operations }, row);
             }
             for &(peer, count, bytes) in &of.peers {
                 (pe.operations, pe.bytes) = (pe.operations + count, pe.bytes + bytes);
-                match pe.peers.iter_mut().find(|(other, ..)| *other == peer) {
-                    Some(known) => (known.1, known.2) = (known.1 + count, known.2 + bytes),
-                    None => pe.peers.push((peer, count, bytes)),
-                }
+                let sum = peers.entry((of.pe, peer)).or_default();
+                *sum = (sum.0 + count, sum.1 + bytes);
             }
+        }
+        for ((pe, peer), (count, bytes)) in peers {
+            pes.entry(pe).and_modify(|pe| pe.peers.push((peer, count, bytes)));
         }
         let n_pes = all.iter().map(|of| of.n_pes).max().unwrap_or(0);
         let missing = missing(n_pes, pes.keys().copied()).trim_start_matches("; ").to_owned();
@@ -121,7 +120,8 @@ impl JobStatistics {
     /// # Errors
     /// If a number has no form in JSON.
     pub fn json(&self) -> anyhow::Result<String> {
-        Ok(serde_json::to_string_pretty(self)?)
+        // Many PEs have many peers: with a line for each number the text would be several times as long.
+        Ok(serde_json::to_string(self)?)
     }
 
     /// The tables, each with its title.
@@ -276,7 +276,7 @@ mod tests {
     pub fn sample() -> JobStatistics {
         let of = |pe: usize, wait: u64| {
             let text = format!(
-                "pelago statistics 1\npe\t{pe}\t2\t0\t10000000\nrow\trma\tput\t\t3\t3072\t3000\t2000\t0\n\
+                "pelago statistics 2\npe\t{pe}\t2\t0\t10000000\t{wait}\nrow\trma\tput\t\t3\t3072\t3000\t2000\t0\n\
                  row\twait\tbarrier\t\t1\t0\t{wait}\t{wait}\t0\npeer\t{}\t3\t3072\n",
                 1 - pe
             );
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_pe_that_joined_twice_is_one_pe() {
-        let text = "pelago statistics 1\npe\t0\t1\t0\t1000\npeer\t0\t1\t8\n";
+        let text = "pelago statistics 2\npe\t0\t1\t0\t1000\t10\npeer\t0\t1\t8\n";
         let one = PeStatistics::parse(text).unwrap();
         let job = JobStatistics::of(&[one.clone(), one]);
         assert_eq!((job.pes.len(), job.pes[0].bytes, &job.pes[0].peers[..]), (1, 16, &[(0, 2, 16)][..]));

@@ -17,7 +17,7 @@ use super::perfetto::{LOOK_AFTER, title};
 
 /// The number of bars of a page. Of more operations the longest are drawn.
 const BARS: usize = 20_000;
-/// The number of lines for messages.
+/// The number of lines for messages. Of more messages a choice of all is drawn.
 const LINES: usize = 5_000;
 const WIDTH: f64 = 1200.0;
 const MARGIN: f64 = 70.0;
@@ -45,6 +45,8 @@ struct Bar {
 #[derive(Default)]
 struct Drawing {
     bars: Vec<Bar>,
+    /// Operations that are not drawn.
+    left_out: usize,
     /// Where a message leaves and where it arrives: strip and time.
     messages: HashMap<u64, [Option<(usize, u64)>; 2]>,
     /// The PE and the depth of each strip; a thread of a PE is a strip.
@@ -65,13 +67,9 @@ pub fn page(readers: Vec<TimelineReader>, signals: &HeldSignals) -> io::Result<(
         let offset = reader.start_nanos - start;
         drawing.add(reader, offset, signals)?;
     }
-    let left_out = drawing.reduce();
+    drawing.reduce();
     let title = format!("Timeline of a job of {n_pes} PEs");
-    let remark = match left_out {
-        0 => String::new(),
-        n => format!("<p>The {n} shortest operations are left out.</p>\n"),
-    };
-    Ok((page::document(&title, &(remark + &drawing.svg())), drawing.events))
+    Ok((page::document(&title, &drawing.figure()), drawing.events))
 }
 
 impl Drawing {
@@ -133,23 +131,55 @@ impl Drawing {
         self.strips[strip].2 = self.strips[strip].2.max(depth + 1);
         let peer = operation.peer.map_or(String::new(), |pe| format!(", PE {pe}"));
         let bytes = if operation.bytes > 0 { format!(", {}", Bytes(operation.bytes)) } else { String::new() };
-        let time = (to - from) as f64 / 1e3;
+        let time = to.saturating_sub(from) as f64 / 1e3;
         let name = title(reader, operation);
         let note = format!("{name}{peer}{bytes}: {time:.1} us");
         self.bars.push(Bar { strip, depth, from, to, category: operation.category, name, note });
+        if self.bars.len() >= 4 * BARS {
+            self.reduce();
+        }
     }
 
-    /// Leaves out the shortest operations, if there are too many: their number.
-    fn reduce(&mut self) -> usize {
+    /// Leaves out the shortest operations, if there are too many.
+    fn reduce(&mut self) {
         let left_out = self.bars.len().saturating_sub(BARS);
         if left_out > 0 {
-            self.bars.sort_by_key(|bar| std::cmp::Reverse(bar.to - bar.from));
+            self.bars.sort_by_key(|bar| std::cmp::Reverse(bar.to.saturating_sub(bar.from)));
             self.bars.truncate(BARS);
+            self.left_out += left_out;
         }
-        left_out
     }
 
-    fn svg(&self) -> String {
+    /// The messages that are drawn, from where they leave to where they arrive, and the number of all.
+    fn lines(&self) -> (Vec<[(usize, u64); 2]>, usize) {
+        // The golden ratio scatters the numbers: a choice in the order of time might leave out a PE.
+        let place = |id: u64| id.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let ends = self.messages.iter().filter_map(|(&id, &[from, to])| Some((place(id), [from?, to?])));
+        let mut all: Vec<_> = ends.collect();
+        let messages = all.len();
+        if messages > LINES {
+            all.select_nth_unstable_by_key(LINES, |&(place, _)| place);
+            all.truncate(LINES);
+        }
+        let mut lines: Vec<_> = all.into_iter().map(|(_, line)| line).collect();
+        lines.sort_unstable();
+        (lines, messages)
+    }
+
+    /// The picture, with remarks about what it does not show.
+    fn figure(&self) -> String {
+        let (lines, messages) = self.lines();
+        let mut remarks = String::new();
+        if self.left_out > 0 {
+            remarks += &format!("<p>The {} shortest operations are left out.</p>\n", self.left_out);
+        }
+        if lines.len() < messages {
+            remarks += &format!("<p>{} of {messages} messages are drawn.</p>\n", lines.len());
+        }
+        remarks + &self.svg(&lines)
+    }
+
+    fn svg(&self, lines: &[[(usize, u64); 2]]) -> String {
         let mut order: Vec<usize> = (0..self.strips.len()).collect();
         order.sort_by_key(|&strip| (self.strips[strip].0, self.strips[strip].1));
         let (mut tops, mut y) = (vec![0.0; order.len()], TOP);
@@ -194,9 +224,7 @@ impl Drawing {
                 let _ = writeln!(svg, "<text class=\"name\" x=\"{x:.1}\" y=\"{y:.1}\">{name}</text>");
             }
         }
-        let mut lines: Vec<_> = self.messages.values().filter_map(|[from, to]| (*from).zip(*to)).collect();
-        lines.sort_unstable();
-        for ((of, left), (to, arrived)) in lines.into_iter().take(LINES) {
+        for &[(of, left), (to, arrived)] in lines {
             let [y1, y2] = [of, to].map(|strip| tops[strip] + BAR / 2.0);
             let (x1, x2) = (x(left), x(arrived));
             let _ = writeln!(svg, "<path class=\"line\" d=\"M{x1:.2} {y1:.1}L{x2:.2} {y2:.1}\"/>");
@@ -223,4 +251,28 @@ fn class(category: Category) -> &'static str {
 fn unit_of(nanos: f64) -> (f64, &'static str) {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
     units.into_iter().find(|(unit, _)| nanos >= 2.0 * unit).unwrap_or((1.0, "ns"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_messages_those_of_all_pes_are_drawn() {
+        let mut drawing = Drawing { end: 4000, ..Drawing::default() };
+        for pe in 0..3 {
+            let strip = drawing.strip(pe, 0);
+            for i in 0..4000 {
+                let id = (pe as u64) << 32 | i;
+                drawing.messages.insert(id, [Some((strip, i)), Some(((strip + 1) % 3, i + 1))]);
+            }
+        }
+        let (lines, messages) = drawing.lines();
+        assert_eq!((messages, lines.len()), (12_000, LINES));
+        for strip in 0..3 {
+            let n = lines.iter().filter(|[(from, _), _]| *from == strip).count();
+            assert!(n > LINES / 6, "{n} messages of strip {strip} are drawn");
+        }
+        assert!(drawing.figure().contains("<p>5000 of 12000 messages are drawn.</p>"));
+    }
 }

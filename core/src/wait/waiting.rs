@@ -15,6 +15,7 @@ use super::service::Guard;
 use super::sleeps::{BLOCK_BOUND, SLEEP_BOUND};
 use crate::Pe;
 use crate::base::awaited::Awaited;
+use crate::base::trace::Span;
 use crate::endpoint::Endpoint;
 use crate::job::affinity::Core;
 use crate::job::callback;
@@ -170,12 +171,18 @@ impl Engine {
         });
     }
 
+    /// The record of a wait. A progress thread does not wait: it makes progress until its work ends.
+    fn record_wait(&self, awaited: Awaited) -> Option<Span<'_>> {
+        let is_wait = !matches!(awaited, Awaited::EndOfWork);
+        is_wait.then(|| self.tally.span(|| awaited.event())).flatten()
+    }
+
     #[cold]
     #[inline(never)]
     #[track_caller]
     fn wait_long(&self, awaited: Awaited, waiters: Option<&AtomicU32>, ready: &mut dyn FnMut() -> bool) {
         self.check_callback(awaited);
-        let _span = self.tally.span(|| awaited.event());
+        let _span = self.record_wait(awaited);
         for _ in 0..self.policy.recorded_spins {
             if ready() {
                 return;
@@ -255,7 +262,7 @@ impl Engine {
         ready: &mut dyn FnMut() -> bool,
     ) {
         self.check_callback(awaited);
-        let _span = self.tally.span(|| awaited.event());
+        let _span = self.record_wait(awaited);
         let (mut looks, mut care, mut is_fresh) = (0u32, Care::default(), true);
         // The calls of a simulated network must not depend on time.
         let core = if net.moves_by_itself() { self.affinity.core() } else { Core::Own };

@@ -88,16 +88,18 @@ fn mpiexec_takes_what_other_launchers_take() {
         std::fs::write(&place, text).unwrap();
         place.display().to_string()
     };
-    let programs = format!("# two programs\n-n 1 -env COLOUR red {path} *\n\n-env COLOUR blue -n 2 {path}");
+    let programs = format!("# two\n-n 1 -env COLOUR red \\\n{path} *\n\n-env COLOUR blue -n 2 \\\r\n {path}");
     let programs = file("programs.txt", &programs);
+    let apart = file("apart.txt", &format!("-n 1 {path} :\n-n 2 {path}"));
     let hosts = file("hosts.txt", "localhost\n");
-    let cases: [(&[&str], &str); 24] = [
+    let cases: [(&[&str], &str); 25] = [
         (&["-n", "2", path], "2 - -\n"),
         (&["-np", "3", path, "-np"], "3 - -np\n"),
         (&["-n", "1", path, ":", "-np", "2", path], "3 - -\n"),
         (&["-n", "1", path, "-x", ":", "-env", "COLOUR", "red", "-x", "A=1", "-np", "2", path], "3 - -x\n"),
         (&["-n", "2", path, "yes-np"], "2 - yes-np\n"),
         (&["-configfile", &programs], "3 red *\n"),
+        (&["--separator", "/", "-configfile", &apart], "3 - :\n"),
         (&["-f", &hosts, "-n", "2", "--launch-agent", &agent, path], "2 - -\n"),
         (&["-hosts", "localhost", "-n", "2", "--launch-agent", &agent, path], "2 - -\n"),
         (&["-H", "localhost", "--oversubscribe", "-n", "3", "--launch-agent", &agent, path], "3 - -\n"),

@@ -59,6 +59,22 @@ fn gdb_gets_the_terminal_and_the_launcher_gets_it_back() {
     assert!(ended.stdout.contains(told) && ended.stdout.ends_with("status -2\n"), "{}", ended.stdout);
 }
 
+/// A prompt is not a line, which output with tags would hold back; nor does it belong in a file.
+#[test]
+fn gdb_is_at_the_terminal_whatever_becomes_of_the_output() {
+    let folder = Folder::new("prompt");
+    let out = folder.file("out");
+    for output in [&["--tag-output"][..], &["--output-dir", &out]] {
+        let mut command = Command::new("python3");
+        command.args([TERMINAL, env!("CARGO_BIN_EXE_pelago"), "run", "-n", "2", "--gdb=1"]).args(output);
+        command.args(["app:hello", "--", "(gdb) ", "print 6 * 7", "$1 = 42", "run", "exited normally", "quit"]);
+        let ended = Started::new(command).end();
+        assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
+        assert!(ended.stdout.ends_with("status 0\n"), "{output:?}: {}", ended.stdout);
+    }
+    assert!(folder.read("out/rank.0.out").starts_with("Hello from PE 0 of 2 "));
+}
+
 #[test]
 fn valgrind_reports_into_the_folder() {
     let folder = Folder::new("valgrind");

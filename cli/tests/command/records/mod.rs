@@ -226,6 +226,59 @@ fn folders_of_another_launcher_are_read() {
     assert_eq!((&json["n_pes"], json["pes"].as_array().unwrap().len()), (&3.into(), 2), "{json}");
 }
 
+/// More timelines than the process may have open files.
+#[test]
+fn many_timelines_are_joined() {
+    let folder = Folder::new("many");
+    let path = folder.file("");
+    let ended = run_with(&["run", "-n", "1", "hello"], &[("PELAGO_TRACE", &path)]);
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    for pe in 1..100 {
+        std::fs::copy(folder.file("pe-000000-0.trace"), folder.file(&format!("pe-{pe:06}-0.trace"))).unwrap();
+    }
+    // A PE that was killed before its record had begun.
+    std::fs::write(folder.file("pe-000100-0.trace"), [0; 4096]).unwrap();
+    let mut command = std::process::Command::new("sh");
+    let line = "ulimit -S -n 40; exec \"$@\"";
+    let output = folder.file("all.pftrace");
+    command.args(["-c", line, "sh", env!("CARGO_BIN_EXE_pelago"), "trace", &path, "-o", &output]);
+    let ended = Started::new(command).end();
+    assert_eq!((ended.status, ended.stderr.as_str()), (0, ""));
+    check_structure(&File::read(&output), 1);
+}
+
+#[test]
+fn records_of_two_jobs_are_told_apart() {
+    let folder = Folder::new("two-jobs");
+    let path = folder.file("");
+    let variables = [("PELAGO_TRACE", path.as_str()), ("PELAGO_STATS", path.as_str())];
+    for n in ["3", "2"] {
+        assert_eq!(run_with(&["run", "-n", n, "hello"], &variables).status, 0);
+    }
+    for command in ["trace", "stats"] {
+        let ended = run(&[command, &path]);
+        let told = "has records of a job of 2 PEs and of one of 3. Give each job an empty folder";
+        assert!(ended.status == 2 && ended.stderr.contains(told), "{ended:?}");
+    }
+}
+
+/// The device is always full.
+#[test]
+fn records_stay_if_their_file_cannot_be_written() {
+    let folder = Folder::new("full");
+    let full = folder.file("out");
+    std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+    let ended = run(&["run", "-n", "2", "--trace", &full, "hello"]);
+    assert!(ended.status == 2 && ended.stderr.contains("No space left on device"), "{ended:?}");
+    let told = "pelago run: the records of the PEs stay in ";
+    let line = ended.stderr.lines().find_map(|line| line.strip_prefix(told)).expect("the folder is named");
+    let (left, _) = line.split_once(": pelago trace ").expect("the command is named");
+    let output = folder.file("again.pftrace");
+    let again = run(&["trace", left, "-o", &output]);
+    assert_eq!((again.status, again.stderr.as_str()), (0, ""));
+    check_structure(&File::read(&output), 2);
+}
+
 #[test]
 fn what_cannot_be_recorded_is_refused() {
     let folder = Folder::new("refused");

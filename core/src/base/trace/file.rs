@@ -61,6 +61,9 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
+    /// Bits of the nanoseconds in a word.
+    pub const BITS: u32 = 48;
+
     fn word(self, kind: Kind) -> u64 {
         self.nanos << 16 | u64::from(self.thread) << 8 | kind as u64
     }
@@ -90,11 +93,16 @@ impl TraceFile {
     /// # Errors
     /// If the file cannot be made, or there is no space for it.
     pub fn create(path: &Path, header: [u64; 6]) -> io::Result<TraceFile> {
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(path)?;
+        // A file of this name that another job has left, or still writes to, keeps its contents.
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = File::options().read(true).write(true).create_new(true).open(path)?;
         let window = Window::open(&file, 0)?;
         let mut this = TraceFile { file, window: Some(window), number: 0 };
-        this.write(&[MAGIC, VERSION])?;
-        this.write(&header)?;
+        let [a, b, c, d, e, f] = header;
+        this.write(&[MAGIC, VERSION, a, b, c, d, e, f])?;
         Ok(this)
     }
 
@@ -226,6 +234,22 @@ mod tests {
         assert_eq!(closed[15], 9 << 16 | 2 << 8 | 3);
         assert_eq!(closed[16..19], [7 << 16 | 2 << 8 | 5, 2 | 5 << 24 | 1 << 32 | 1 << 48, 8]);
         assert_eq!(closed.len(), 20);
+    }
+
+    /// Two jobs with one folder: a file that was cut while the other job writes would end its PE by SIGBUS.
+    #[test]
+    fn a_file_that_another_job_makes_anew_stays_whole() {
+        let path = path("anew");
+        let event = Event::new(Category::Rma, "put");
+        let stamp = Stamp { nanos: 1, thread: 0 };
+        let mut old = TraceFile::create(&path, [0; 6]).unwrap();
+        TraceFile::create(&path, [1; 6]).unwrap().close().unwrap();
+        for _ in 0..WINDOW_BYTES / 64 {
+            old.event(stamp, Kind::Begin, &event, [1, 0]).unwrap();
+        }
+        let new = words(&path);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(new[..], [MAGIC, VERSION, 1, 1, 1, 1, 1, 1]);
     }
 
     #[test]

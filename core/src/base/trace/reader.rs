@@ -59,7 +59,8 @@ impl TimelineReader {
     /// Opens a file.
     ///
     /// # Errors
-    /// If it cannot be read, or is not the timeline of a PE.
+    /// If it cannot be read, or is not the timeline of a PE. The kind is `UnexpectedEof` for a PE that was
+    /// killed before it had recorded anything.
     pub fn open(path: &Path) -> io::Result<TimelineReader> {
         let mut input = BufReader::with_capacity(1 << 16, File::open(path)?);
         let mut header = [0; 8];
@@ -67,6 +68,9 @@ impl TimelineReader {
             *word = read_word(&mut input)?.unwrap_or(0);
         }
         let [magic, version, pe, n_pes, pid, node, start_nanos, _] = header;
+        if magic == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the record of a PE that has not begun"));
+        }
         if magic != MAGIC || version != VERSION {
             return Err(invalid("this is not the timeline of a PE, or one of another version"));
         }
@@ -186,6 +190,8 @@ pub struct PeStatistics {
     pub node: u64,
     /// The time from joining the job to leaving it.
     pub elapsed: Duration,
+    /// The part of it in which the thread that has waited longest has waited.
+    pub waited: Duration,
     pub rows: Vec<Row>,
     /// Each PE with which this one exchanged data: operations that this PE started, and their bytes.
     pub peers: Vec<(Pe, u64, u64)>,
@@ -209,7 +215,7 @@ impl PeStatistics {
     /// Reads the text of a PE. `None` if it is not one.
     pub fn parse(text: &str) -> Option<PeStatistics> {
         let mut lines = text.lines();
-        if lines.next()? != "pelago statistics 1" {
+        if lines.next()? != "pelago statistics 2" {
             return None;
         }
         let nanos = |word: &str| word.parse().ok().map(Duration::from_nanos);
@@ -217,9 +223,10 @@ impl PeStatistics {
         for line in lines {
             let words: Vec<&str> = line.split('\t').collect();
             match words[..] {
-                ["pe", pe, n_pes, node, elapsed] => {
+                ["pe", pe, n_pes, node, elapsed, waited] => {
                     (this.pe, this.n_pes) = (pe.parse().ok()?, n_pes.parse().ok()?);
                     (this.node, this.elapsed) = (node.parse().ok()?, nanos(elapsed)?);
+                    this.waited = nanos(waited)?;
                 }
                 ["row", category, name, detail, calls, bytes, time, longest, waited] => {
                     let [category, name, detail] = [category, name, detail].map(str::to_owned);
@@ -302,11 +309,11 @@ mod tests {
     #[test]
     fn statistics_are_read_as_they_were_written() {
         let text =
-            "pelago statistics 1\npe\t1\t4\t0\t50\nrow\trma\tput\t\t2\t200\t4\t3\t1\npeer\t2\t2\t200\n";
+            "pelago statistics 2\npe\t1\t4\t0\t50\t9\nrow\trma\tput\t\t2\t200\t4\t3\t1\npeer\t2\t2\t200\n";
         let read = PeStatistics::parse(text).unwrap();
         assert_eq!((read.pe, read.n_pes, read.elapsed), (1, 4, Duration::from_nanos(50)));
         assert_eq!((read.rows[0].calls, read.rows[0].bytes, read.peers[0]), (2, 200, (2, 2, 200)));
-        for bad in ["", "pelago statistics 2\n", "pelago statistics 1\n", &text.replace("200", "many")] {
+        for bad in ["", "pelago statistics 1\n", "pelago statistics 2\n", &text.replace("200", "many")] {
             assert_eq!(PeStatistics::parse(bad), None, "{bad}");
         }
     }

@@ -48,6 +48,8 @@ impl Recorder {
         }
         let round = next_round(me);
         let of = |folder: &Path, end| folder.join(format!("pe-{me:06}-{round}.{end}"));
+        // Both clocks at once: files take a while, and not the same at all PEs.
+        let start = Instant::now();
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let pid = u64::from(std::process::id());
         let header = [me as u64, n_pes as u64, pid, node.into(), since_1970.as_nanos() as u64, 0];
@@ -62,7 +64,7 @@ impl Recorder {
         let timeline = trace.map(|folder| open(of(folder, "trace"))).transpose()?;
         let statistics = stats.map(|folder| (Statistics::default(), of(folder, "stats")));
         let inner = Mutex::new(Inner { timeline, statistics });
-        Ok(Some(Recorder { place: (me, n_pes, node), start: Instant::now(), inner }))
+        Ok(Some(Recorder { place: (me, n_pes, node), start, inner }))
     }
 
     /// Records the begin of an operation; its end is recorded when the result is dropped.
@@ -109,7 +111,11 @@ impl Recorder {
         let mut inner = locked(&self.inner);
         let Some(timeline) = &mut inner.timeline else { return };
         let nanos = now.saturating_duration_since(self.start).as_nanos() as u64;
-        if let Err(error) = write(timeline, Stamp { nanos, thread: thread::number() })
+        let outcome = match nanos >> Stamp::BITS {
+            0 => write(timeline, Stamp { nanos, thread: thread::number() }),
+            _ => Err(io::Error::other("a timeline has room for three days")),
+        };
+        if let Err(error) = outcome
             && let Some(timeline) = inner.timeline.take()
         {
             self.complain(&timeline.path, &error);
@@ -171,7 +177,10 @@ impl Drop for Span<'_> {
     fn drop(&mut self) {
         let (now, waited) = (Instant::now(), thread::waited());
         if self.event.category == Category::Wait {
-            thread::end_wait(self.since);
+            let time = thread::end_wait(self.since);
+            if let Some((statistics, _)) = &mut locked(&self.recorder.inner).statistics {
+                statistics.add_wait(thread::number(), time);
+            }
         }
         self.recorder.timeline(now, |timeline, stamp| timeline.file.end(stamp));
         self.recorder.count(&self.event, now - self.since, waited - self.waited);
@@ -180,6 +189,7 @@ impl Drop for Span<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reader::{PeStatistics, TimelineReader};
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
@@ -210,6 +220,45 @@ mod tests {
         assert!(outer[0] > 0 && barrier[0] >= outer[0], "{text}");
         assert!(barrier[2] >= outer[0] && barrier[2] <= barrier[0], "{text}");
         assert!(text.contains("peer\t0\t1\t16\n"), "{text}");
+    }
+
+    /// The clocks of PEs on one machine are compared by the time in their headers.
+    #[test]
+    fn a_record_lies_at_the_time_at_which_it_was_made() {
+        let folder = folder("clock");
+        let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
+        let recorder = Recorder::new((0, 1), 0, [Some(&folder), None]).unwrap().unwrap();
+        let before = now();
+        recorder.note(Event::new(Category::Rma, "put"));
+        let after = now();
+        recorder.finish();
+        let mut reader = TimelineReader::open(&folder.join("pe-000000-0.trace")).unwrap();
+        let at = reader.start_nanos + reader.next_record().unwrap().unwrap().nanos;
+        std::fs::remove_dir_all(&folder).unwrap();
+        // The two clocks may be adjusted against each other by some nanoseconds.
+        assert!(at + 1000 >= before && at <= after + 1000, "{before} {at} {after}");
+    }
+
+    #[test]
+    fn the_waits_of_a_pe_are_those_of_the_thread_that_waits_longest() {
+        let folder = folder("threads");
+        let recorder = Recorder::new((0, 1), 0, [None, Some(&folder)]).unwrap().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let _outer = recorder.begin(Event::new(Category::Wait, "message"));
+                    let _inner = recorder.begin(Event::new(Category::Wait, "completion"));
+                    std::thread::yield_now();
+                });
+            }
+        });
+        recorder.finish();
+        let text = std::fs::read_to_string(folder.join("pe-000000-0.stats")).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let of = PeStatistics::parse(&text).unwrap();
+        let longest = of.rows.iter().map(|row| row.longest).max().unwrap();
+        assert_eq!(of.rows.iter().map(|row| row.calls).sum::<u64>(), 8, "{text}");
+        assert!(of.waited <= of.elapsed && of.waited >= longest, "{text}");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Statistics of a PE's operations, and the text that a PE leaves.
 //!
 //! ```text
-//! pelago statistics 1
-//! pe<TAB>number<TAB>PEs of the job<TAB>node<TAB>nanoseconds recorded
+//! pelago statistics 2
+//! pe<TAB>number<TAB>PEs of the job<TAB>node<TAB>nanoseconds recorded<TAB>waited
 //! row<TAB>category<TAB>name<TAB>detail<TAB>calls<TAB>bytes<TAB>nanoseconds<TAB>longest<TAB>waited
 //! peer<TAB>PE<TAB>operations<TAB>bytes
 //! ```
@@ -30,6 +30,8 @@ pub(super) struct Statistics {
     rows: BTreeMap<(&'static str, &'static str, &'static str), Row>,
     /// Operations with each PE, and their bytes.
     peers: BTreeMap<Pe, (u64, u64)>,
+    /// The time that each thread has waited.
+    waited: BTreeMap<u8, Duration>,
 }
 
 impl Statistics {
@@ -49,9 +51,18 @@ impl Statistics {
         }
     }
 
-    /// The text for the files of a job.
+    /// Adds a wait of a thread that is not a part of another one.
+    pub fn add_wait(&mut self, thread: u8, time: Duration) {
+        *self.waited.entry(thread).or_default() += time;
+    }
+
+    /// The text for the files of a job. Of several threads that have waited, the one that waited longest
+    /// counts.
     pub fn text(&self, (me, n_pes, node): (Pe, usize, u32), elapsed: Duration) -> String {
-        let mut text = format!("pelago statistics 1\npe\t{me}\t{n_pes}\t{node}\t{}\n", elapsed.as_nanos());
+        let nanos = elapsed.as_nanos();
+        // Threads after the 255th share a number.
+        let waited = self.waited.values().max().map_or(0, Duration::as_nanos).min(nanos);
+        let mut text = format!("pelago statistics 2\npe\t{me}\t{n_pes}\t{node}\t{nanos}\t{waited}\n");
         for ((category, name, detail), row) in &self.rows {
             let times = [row.time, row.longest, row.waited].map(|time| time.as_nanos().to_string());
             let _ = writeln!(
@@ -82,13 +93,16 @@ mod tests {
         statistics.add(&put, three, one);
         statistics.add(&put, one, Duration::ZERO);
         statistics.add(&Event::arrival("arrival", (1, 0), 5, 64), Duration::ZERO, Duration::ZERO);
+        for (thread, nanos) in [(1, 5), (2, 4), (2, 3), (3, 6)] {
+            statistics.add_wait(thread, Duration::from_nanos(nanos));
+        }
         let text = statistics.text((0, 4, 1), Duration::from_nanos(50));
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(
             lines,
             [
-                "pelago statistics 1",
-                "pe\t0\t4\t1\t50",
+                "pelago statistics 2",
+                "pe\t0\t4\t1\t50\t7",
                 "row\tmessage\tarrival\t\t1\t64\t0\t0\t0",
                 "row\trma\tput\t\t2\t200\t4\t3\t1",
                 "peer\t2\t2\t200",

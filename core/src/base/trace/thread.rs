@@ -31,10 +31,13 @@ pub(super) fn begin_wait() {
     WAITS.set(WAITS.get() + 1);
 }
 
-/// It ends a wait that began then. A wait inside another wait is a part of it.
-pub(super) fn end_wait(since: Instant) {
+/// It ends a wait that began then: its time, or zero for a wait inside another wait, which is a part of it.
+pub(super) fn end_wait(since: Instant) -> Duration {
     WAITS.set(WAITS.get() - 1);
-    if WAITS.get() == 0 {
-        WAITED.set(WAITED.get() + since.elapsed());
+    if WAITS.get() > 0 {
+        return Duration::ZERO;
     }
+    let time = since.elapsed();
+    WAITED.set(WAITED.get() + time);
+    time
 }
