@@ -1,5 +1,7 @@
 //! Processes of this machine, as the system shows them in `/proc`.
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use std::fs;
 
 /// The state of a process, as far as it matters to processes that wait for it.
@@ -36,6 +38,19 @@ pub fn process_state(pid: u32) -> ProcessState {
     state_of(&fields, &String::from_utf8_lossy(&status))
 }
 
+/// Whether a process has ended, even if its parent has not collected its status. A process that the system
+/// does not show has not.
+pub fn has_process_ended(pid: u32) -> bool {
+    let Some(id) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
+    if test_kill_process(id) == Err(Errno::SRCH) {
+        return true;
+    }
+    let state = stat_fields(pid).and_then(|fields| fields.into_iter().next());
+    let is_dead = state.is_some_and(|state| state == "Z" || state == "X");
+    // A process whose first thread has ended looks the same, but has other threads.
+    is_dead && fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count) <= 1
+}
+
 /// The fields of `/proc/PID/stat` behind the name of the program: state, parent, group and others.
 pub(crate) fn stat_fields(pid: u32) -> Option<Vec<String>> {
     fields_of(&fs::read(format!("/proc/{pid}/stat")).ok()?)
@@ -66,6 +81,24 @@ mod tests {
 
     fn state(stat: &[u8], status: &str) -> ProcessState {
         state_of(&fields_of(stat).unwrap_or_default(), status)
+    }
+
+    #[test]
+    fn ended_processes_are_told_from_others() {
+        assert!(!has_process_ended(std::process::id()) && !has_process_ended(0));
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "read line"]).stdin(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let pid = child.id();
+        assert!(!has_process_ended(pid));
+        drop(child.stdin.take());
+        let id = rustix::process::WaitId::Pid(Pid::from_child(&child));
+        // It has ended, and its status is kept.
+        let options = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
+        rustix::process::waitid(id, options).unwrap();
+        assert!(has_process_ended(pid));
+        child.wait().unwrap();
+        assert!(has_process_ended(pid));
     }
 
     #[test]

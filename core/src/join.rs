@@ -313,8 +313,9 @@ fn sized(wishes: Wishes, node_memory: impl Fn(u64) -> u64, n_pes: usize) -> Layo
     };
     let heap_bytes = match wishes.heap {
         SHARE => share,
+        // What a library and the program's static variables need lies beside the default size.
         heap if heap & BEYOND_DEFAULT != 0 => {
-            share.min(HEAP_BYTES_DEFAULT.saturating_add((heap ^ BEYOND_DEFAULT) as usize))
+            share.min(HEAP_BYTES_DEFAULT).saturating_add((heap ^ BEYOND_DEFAULT) as usize)
         }
         heap_bytes => heap_bytes as usize,
     };
@@ -385,7 +386,8 @@ mod tests {
         assert_eq!(sizes(AUTO, 0, 2), 512 << 20, "the node does not say what it has");
         assert_eq!(sizes(AUTO, 1 << 30, 3), 256 << 20, "a share that is less");
         assert_eq!(sizes(AUTO | 32 << 20, 64 << 30, 2), 544 << 20, "what a library needs is added");
-        assert_eq!(sizes(AUTO | 32 << 20, 1 << 30, 3), 256 << 20, "within the share");
+        assert_eq!(sizes(AUTO | 32 << 20, 1 << 30, 3), 288 << 20, "also beside a share that is less");
+        assert_eq!(sizes(AUTO | 1 << 30, 4 << 30, 4), (512 << 20) + (1 << 30), "also if it is more");
         assert_eq!(sizes(SHARE, 64 << 30, 2), 24 << 30, "a share that was asked for");
         assert_eq!(sizes(3 << 30, 1 << 30, 2), 3 << 30, "a size that was asked for");
         let pool = |pool: u64, node_memory: u64| {

@@ -36,9 +36,11 @@ pub fn light() {
 
 /// The counterpart of [`light`] fences of this process. Only if [`is_available`].
 pub fn heavy() {
-    // The process is registered for this fence, so only a lack of memory in the system can refuse it.
+    // The process is registered for this fence, so only a lack of memory in the system can refuse it. One
+    // that was restored from a checkpoint may not be registered any more.
     #[cfg(not(loom))]
     while membarrier(Command::PrivateExpedited).is_err() {
+        let _ = membarrier(Command::RegisterPrivateExpedited);
         std::thread::yield_now();
     }
     // The model has no system calls: both fences are full ones.

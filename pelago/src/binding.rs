@@ -212,7 +212,8 @@ impl<'w, T: Element> View<'w, T> {
     /// pages there; the contents are the part's. The pages stay mapped when the array and the world have been
     /// dropped.
     ///
-    /// This is one system call and nothing else: it may be called where no memory of the program may change.
+    /// These are two system calls and nothing else: it may be called where no memory of the program may
+    /// change.
     ///
     /// # Errors
     /// If the system refuses.
@@ -231,8 +232,11 @@ impl<'w, T: Element> View<'w, T> {
         let mapped = unsafe {
             let flags = rustix::mm::MremapFlags::MAYMOVE;
             rustix::mm::mremap_fixed(start.cast(), 0, bytes.len(), flags, address.cast())
-        };
-        mapped.map(|_| ()).map_err(Into::into)
+        }?;
+        // Core files leave out the node's memory, but not what lay here before.
+        // SAFETY: the range was mapped just now, and the advice does not change it. A refusal is harmless.
+        let _ = unsafe { rustix::mm::madvise(mapped, bytes.len(), rustix::mm::Advice::LinuxDoDump) };
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Mistakes with active messages that once made a job hang: it ends with an error message.
 
-use pelago::am::{Handlers, Message};
+use pelago::am::{HandlerLock, Handlers, Message};
 use pelago::sim::SimParams;
 use pelago::testing::JobReport;
 use pelago::{Spmd, World};
@@ -141,5 +141,29 @@ fn a_handler_that_waits_for_a_thread_is_told_among_processes() {
             wait_for_a_thread(world, DEEDS[0].1);
         });
         assert_told(&words_of(&report), "serve");
+    }
+}
+
+/// A lock that a thread takes while it holds it: PE 1 in a handler, or PE 0 outside of handlers.
+fn lock_twice(world: &World, in_handler: bool) {
+    let lock = HandlerLock::new(());
+    let twice = || {
+        let _first = lock.lock();
+        drop(lock.lock());
+    };
+    let mut handlers = Handlers::new();
+    let sin = handlers.add("sinner", |_| twice());
+    let _ = world.team().serve(handlers, |am| match (in_handler, world.my_pe()) {
+        (true, 0) => am.short(1, sin, &[]).unwrap(),
+        (false, 0) => twice(),
+        _ => {}
+    });
+}
+
+#[test]
+fn a_lock_that_is_taken_twice_is_told() {
+    for in_handler in [false, true] {
+        let words = end_of(Spmd::new(2), move |world| lock_twice(world, in_handler));
+        assert!(words.contains("this thread holds the HandlerLock already"), "{words}");
     }
 }

@@ -263,7 +263,8 @@ impl Job {
         let Some(block) = self.memory.block(pe) else { return self.pids.get(pe).copied() };
         let [pid, space] = &*block.process;
         let pid = u32::try_from(pid.load(Ordering::Relaxed)).ok().filter(|&pid| pid != 0)?;
-        (space.load(Ordering::Relaxed) == namespace()).then_some(pid)
+        let is_same = is_same_space(space.load(Ordering::Relaxed), namespace());
+        is_same.then_some(pid)
     }
 }
 
@@ -275,7 +276,12 @@ pub fn is_alone_in_process(membership: Option<&Membership>) -> bool {
     membership.is_some_and(|of| of.job.pes_per_process() == 1)
 }
 
-/// The PID namespace of this process.
+/// Whether two PID namespaces are the same; unknown ones, with number 0, may differ.
+fn is_same_space(one: u64, other: u64) -> bool {
+    one == other && one != 0
+}
+
+/// The PID namespace of this process; 0 if the system does not show it.
 fn namespace() -> u64 {
     static NAMESPACE: OnceLock<u64> = OnceLock::new();
     *NAMESPACE.get_or_init(|| {

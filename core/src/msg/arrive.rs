@@ -398,7 +398,10 @@ impl Exchange {
         let start = self.cma.start_read(bytes);
         // SAFETY: the caller guarantees the target.
         let is_read = unsafe { self.read_process(message, from, (target, bytes)) };
-        self.cma.note_read(bytes, start);
+        // A refusal says nothing about the speed.
+        if is_read {
+            self.cma.note_read(bytes, start);
+        }
         is_read
     }
 

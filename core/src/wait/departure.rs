@@ -148,8 +148,11 @@ impl Engine {
                         is_any_other |= end != End::WithThis;
                         is_any_unseen |= end == End::Unseen;
                         if let End::OfProcess(process) = end {
-                            // A process without a handle has ended already.
-                            near.extend(handle(process));
+                            match handle(process) {
+                                Ok(process) => near.push(process),
+                                Err(Errno::SRCH) => {}
+                                Err(_) => is_any_unseen = true,
+                            }
                         }
                     }
                 }
@@ -232,10 +235,13 @@ enum End {
     Unseen,
 }
 
-/// A handle of a process; `None` if it has ended, or if the system has no such handles.
-fn handle(process: u32) -> Option<OwnedFd> {
-    let pid = Pid::from_raw(process.cast_signed())?;
-    pidfd_open(pid, PidfdFlags::empty()).ok()
+/// A handle of a process.
+///
+/// # Errors
+/// `SRCH` if it has ended; others if the system has no such handles, or has none left.
+fn handle(process: u32) -> Result<OwnedFd, Errno> {
+    let pid = Pid::from_raw(process.cast_signed()).ok_or(Errno::SRCH)?;
+    pidfd_open(pid, PidfdFlags::empty())
 }
 
 /// Whether a process has ended, even if its status was not collected yet.

@@ -3,6 +3,7 @@
 //! Invariant: a wait ends with a message that names the waiting PE and its condition when a PE has failed,
 //! PEs have left the job, the launcher has exited, or a configured limit has passed.
 
+use super::ends::Ends;
 use super::engine::Engine;
 use super::executor::BlockedHandlers;
 use super::long::Long;
@@ -12,7 +13,8 @@ use pelago_fabric::sync::Ordering;
 use pelago_fabric::threads;
 use std::time::{Duration, Instant};
 
-/// The number of polls, or sleeps, between two checks that the launcher is alive.
+/// The number of polls, or sleeps, between two checks that the launcher and the processes of the node are
+/// alive.
 const LOOKS_PER_LAUNCHER_CHECK: u32 = 100;
 /// The time that the last message of a PE that has left may take: that PE was not notified of its delivery.
 const TIME_FOR_LAST_MESSAGE: Duration = Duration::from_secs(2);
@@ -25,6 +27,7 @@ pub(super) struct Care<'a> {
     since: Option<Instant>,
     long: Option<Long<'a>>,
     handlers: BlockedHandlers,
+    ends: Ends,
     /// The time at which the awaited PE was first seen to have left.
     left_since: Option<Instant>,
 }
@@ -48,6 +51,9 @@ impl<'a> Care<'a> {
         self.long.get_or_insert_with(|| Long::new(engine, awaited, since)).tick();
         engine.check_limit(awaited, since);
         engine.check_job(awaited, looks);
+        if looks.is_multiple_of(LOOKS_PER_LAUNCHER_CHECK) {
+            self.ends.look(engine, awaited, since);
+        }
         engine.check_liveness(awaited, &mut self.left_since, ready);
         if engine.has_open_handlers() {
             self.handlers.look(engine, &engine.executors, || engine.describe(awaited));

@@ -2,6 +2,7 @@
 //! condition can no longer become true.
 
 pub mod departure;
+mod ends;
 pub mod engine;
 pub mod executor;
 mod gather;

@@ -20,8 +20,9 @@ use super::readers::Readers;
 use super::ring::{CELL_BYTES, Cell, Positions, Ring};
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64, CacheLine, Ordering, differs};
 use crate::types::{FabricError, FabricResult, Pe};
-use rustix::fs::{FileType, MemfdFlags};
-use rustix::mm::{MapFlags, ProtFlags};
+use rustix::fs::{FileType, MemfdFlags, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::mem::offset_of;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
@@ -313,8 +314,12 @@ impl Segment {
     /// # Errors
     /// If the system refuses it.
     pub fn descriptor(pe: Pe) -> FabricResult<OwnedFd> {
-        rustix::fs::memfd_create("pelago", MemfdFlags::CLOEXEC)
-            .map_err(|e| refused(pe, "memfd_create".into(), e.to_string()))
+        unnamed_file(|flags| rustix::fs::memfd_create("pelago", flags)).map_err(|e| FabricError::System {
+            pe,
+            operation: "making shared memory (memfd_create, and a file in /dev/shm)".into(),
+            reason: e.to_string(),
+            remedy: "Permit one of them, for example in the container's filter of system calls",
+        })
     }
 
     /// Creates the node's memory under a descriptor. If this process has one PE, `home` is its number in the
@@ -417,10 +422,21 @@ impl Segment {
         (bytes, home): (usize, Option<Pe>),
     ) -> FabricResult<Segment> {
         let before = |home: Pe| layout.heaps_offset() + home * layout.region_bytes();
-        if let Some(start) = home.and_then(|home| home::map(&fd, before(home), bytes)) {
-            return Ok(Segment { start, range: start, range_bytes: bytes, layout });
-        }
-        Segment::map_anywhere(pe, fd, layout, bytes)
+        let segment = match home.and_then(|home| home::map(&fd, before(home), bytes)) {
+            Some(start) => Segment { start, range: start, range_bytes: bytes, layout },
+            None => Segment::map_anywhere(pe, fd, layout, bytes)?,
+        };
+        segment.leave_out_of_core_files(bytes);
+        Ok(segment)
+    }
+
+    /// A core file would have all memory of the node, and the system would first allocate the pages that
+    /// nobody has used.
+    fn leave_out_of_core_files(&self, bytes: usize) {
+        let start = self.start.as_ptr().cast();
+        // SAFETY: the memory of `bytes` bytes was mapped there, and the advice does not change it. If the
+        // system refuses it, core files are larger.
+        let _ = unsafe { rustix::mm::madvise(start, bytes, Advice::LinuxDontDump) };
     }
 
     /// Maps the memory at any aligned address. The system chooses a range that is too long by the alignment,
@@ -542,6 +558,23 @@ impl Segment {
     }
 }
 
+/// A file of memory without a name, made by the system call `create`, or else in `/dev/shm`.
+fn unnamed_file(create: impl Fn(MemfdFlags) -> rustix::io::Result<OwnedFd>) -> rustix::io::Result<OwnedFd> {
+    // A system may refuse memory that can hold programs; kernels before 6.3 do not know the flag.
+    let made = match create(MemfdFlags::CLOEXEC | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => create(MemfdFlags::CLOEXEC),
+        made => made,
+    };
+    made.or_else(|error| match error {
+        // A kernel before 3.17, or a filter of system calls.
+        Errno::NOSYS | Errno::PERM | Errno::ACCESS => {
+            let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+            rustix::fs::open("/dev/shm", flags, Mode::RUSR | Mode::WUSR).map_err(|_| error)
+        }
+        _ => Err(error),
+    })
+}
+
 fn refused(pe: Pe, operation: String, reason: String) -> FabricError {
     let remedy = "Lower PELAGO_HEAP_SIZE or the number of PEs on this node";
     FabricError::System { pe, operation, reason, remedy }
@@ -552,5 +585,52 @@ impl Drop for Segment {
         // SAFETY: the range was mapped by `map` and nothing borrowed from this segment outlives it. An error
         // leaves the range mapped, which is harmless.
         let _ = unsafe { rustix::mm::munmap(self.range.as_ptr().cast(), self.range_bytes) };
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_needs_no_memfd_create() {
+        let layout = Layout::new(2, 1 << 20, 4096).with_pool(1);
+        for (refusal, works) in [(Errno::NOSYS, true), (Errno::PERM, true), (Errno::NFILE, false)] {
+            let fd = unnamed_file(|_| Err(refusal));
+            assert_eq!(fd.is_ok(), works, "{fd:?}");
+            let Ok(fd) = fd else { continue };
+            assert!(Segment::lacks_identity(&fd));
+            let [one, other] = [0, 1].map(|pe| match pe {
+                0 => Segment::create_in(pe, &fd, layout, None).unwrap(),
+                _ => Segment::attach(pe, &fd, 2, Nonce::default(), None).unwrap(),
+            });
+            // SAFETY: both are mapped, and no other thread accesses them.
+            let read = unsafe {
+                one.heap(1).as_ptr().write(7);
+                other.heap(1).as_ptr().read()
+            };
+            assert_eq!(read, 7);
+        }
+    }
+
+    #[test]
+    fn a_flag_that_the_system_does_not_know_is_left_out() {
+        let known = |flags: MemfdFlags| match flags.contains(MemfdFlags::NOEXEC_SEAL) {
+            true => Err(Errno::INVAL),
+            false => rustix::fs::memfd_create("test", flags),
+        };
+        assert!(unnamed_file(known).is_ok());
+    }
+
+    #[test]
+    fn core_files_do_not_have_the_memory() {
+        let fd = Segment::descriptor(0).unwrap();
+        let layout = Layout::new(1, 1 << 20, 4096).with_pool(1);
+        let segment = Segment::create_in(0, &fd, layout, None).unwrap();
+        let start = format!("{:08x}-", segment.start.as_ptr() as usize);
+        let mappings = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut lines = mappings.lines().skip_while(|line| !line.starts_with(&start));
+        let flags = lines.find(|line| line.starts_with("VmFlags:")).expect("the flags of the mapping");
+        assert!(flags.split_whitespace().any(|flag| flag == "dd"), "{flags}");
     }
 }

@@ -20,10 +20,15 @@ struct Wrapper {
     interface: &'static str,
     /// The library, as `-l` names it.
     library: &'static str,
+    /// Words for the shared library of the other interface, which a program needs if it uses that as well.
+    beside: &'static str,
     compiler: &'static str,
     /// The variables that name another compiler: its own, and the usual one.
     variables: [&'static str; 2],
 }
+
+/// Programs that do not call MPI do not depend on its library.
+const WITH_MPI: &str = " -Wl,--push-state,--as-needed -lmpi_abi -Wl,--pop-state";
 
 const WRAPPERS: [Wrapper; 4] = [
     Wrapper {
@@ -31,6 +36,7 @@ const WRAPPERS: [Wrapper; 4] = [
         language: "C",
         interface: "OpenSHMEM",
         library: "pelago_shmem",
+        beside: WITH_MPI,
         compiler: "gcc",
         variables: ["OSHCC_CC", "CC"],
     },
@@ -39,6 +45,7 @@ const WRAPPERS: [Wrapper; 4] = [
         language: "C++",
         interface: "OpenSHMEM",
         library: "pelago_shmem",
+        beside: WITH_MPI,
         compiler: "g++",
         variables: ["OSHCXX_CXX", "CXX"],
     },
@@ -47,6 +54,7 @@ const WRAPPERS: [Wrapper; 4] = [
         language: "C",
         interface: "MPI",
         library: "mpi_abi",
+        beside: "",
         compiler: "gcc",
         variables: ["MPICC_CC", "CC"],
     },
@@ -55,6 +63,7 @@ const WRAPPERS: [Wrapper; 4] = [
         language: "C++",
         interface: "MPI",
         library: "mpi_abi",
+        beside: "",
         compiler: "g++",
         variables: ["MPICXX_CXX", "CXX"],
     },
@@ -64,7 +73,7 @@ impl Wrapper {
     fn text(&self) -> String {
         let text = WRAPPER.replace("@NAME@", self.name).replace("@LANGUAGE@", self.language);
         let text = text.replace("@INTERFACE@", self.interface).replace("@LIBRARY@", self.library);
-        let text = text.replace("@COMPILER@", self.compiler);
+        let text = text.replace("@COMPILER@", self.compiler).replace("@BESIDE@", self.beside);
         text.replace("@OWN_VARIABLE@", self.variables[0]).replace("@VARIABLE@", self.variables[1])
     }
 }
@@ -96,7 +105,7 @@ mod tests {
     #[test]
     fn templates_are_filled_in() {
         for (path, text, _) in files() {
-            for mark in ["NAME", "LANGUAGE", "INTERFACE", "LIBRARY", "COMPILER", "VARIABLE", "VERSION"] {
+            for mark in ["NAME", "LANGUAGE", "INTERFACE", "LIBRARY", "BESIDE", "COMPILER", "VARIABLE", "VERSION"] {
                 assert!(!text.contains(&format!("{mark}@")), "{path} has @{mark}@");
             }
         }

@@ -35,7 +35,7 @@ part() {
     case $1 in
         command) echo "$compiler" ;;
         compile) echo "-I$prefix/include" ;;
-        link) echo "-L$prefix/lib -Wl,-rpath,$prefix/lib -l@LIBRARY@" ;;
+        link) echo "-L$prefix/lib -Wl,-rpath,$prefix/lib -l@LIBRARY@@BESIDE@" ;;
         incdirs) echo "$prefix/include" ;;
         libdirs) echo "$prefix/lib" ;;
         libs) echo "@LIBRARY@" ;;
@@ -70,7 +70,7 @@ if [ $inputs = yes ] || [ $show = yes ]; then
     elif [ $static = yes ]; then
         set -- "-I$prefix/include" "$@" "-Wl,$prefix/lib/lib@LIBRARY@.a" -lpthread -ldl -lm
     else
-        set -- "-I$prefix/include" "$@" "-L$prefix/lib" "-Wl,-rpath,$prefix/lib" -l@LIBRARY@
+        set -- "-I$prefix/include" "$@" "-L$prefix/lib" "-Wl,-rpath,$prefix/lib" -l@LIBRARY@@BESIDE@
     fi
 fi
 

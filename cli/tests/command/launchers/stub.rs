@@ -307,6 +307,20 @@ fn a_pe_that_dies_is_seen_and_the_others_can_be_ended() {
     }
 }
 
+/// As Slurm's launcher does without `--kill-on-bad-exit`.
+#[test]
+fn pes_end_when_their_launcher_ignores_that_one_has_died() {
+    let mut stub = Stub::start(SLURM, 4, &LONG);
+    stub.kill_at_work(2);
+    let pid = pid_of(stub.pes[2].child.as_ref().unwrap());
+    for (rank, output) in stub.end().into_iter().enumerate().filter(|(rank, _)| *rank != 2) {
+        let message = text(&output.stderr);
+        let told = format!("PE 2 (process {}) has ended without leaving the job", pid.as_raw_nonzero());
+        assert!(message.contains(&told) && output.status.code() != Some(0), "PE {rank}: {message}");
+        assert!(output.stdout.is_empty(), "PE {rank}");
+    }
+}
+
 #[test]
 fn pes_end_when_their_launcher_closes_their_sockets() {
     let mut stub = Stub::start(HYDRA, 4, &LONG);

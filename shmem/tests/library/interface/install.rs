@@ -92,6 +92,36 @@ fn a_program_with_the_library_in_it() {
     run_everywhere(&c_program(RING, &["--static"]));
 }
 
+/// The compiler wrapper names the library of MPI, and a program depends on it if it calls MPI.
+#[test]
+fn a_program_that_calls_mpi_as_well() {
+    let text = r#"
+#include <mpi.h>
+#include <shmem.h>
+
+int main(void)
+{
+    MPI_Init(0, 0);
+    shmem_init();
+    int rank = -1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int is_same = rank == shmem_my_pe();
+    shmem_finalize();
+    MPI_Finalize();
+    return !is_same;
+}
+"#;
+    for flags in [&[][..], &["--static"]] {
+        run(&c_program(text, flags), 2, &[]).assert_silent();
+    }
+    let needs_mpi = |text: &str| {
+        let mut command = Command::new("readelf");
+        command.arg("-d").arg(c_program(text, &[]));
+        end_of(command).output().contains("[libmpi_abi.so")
+    };
+    assert_eq!([needs_mpi(text), needs_mpi(RING)], [true, false]);
+}
+
 #[test]
 fn a_program_without_any_shared_library() {
     run(&c_program(RING, &["-static"]), 2, &[]).assert_silent();
@@ -220,7 +250,8 @@ fn the_shared_libraries_have_their_names_and_need_only_system_libraries() {
 fn what_the_wrappers_would_run() {
     let prefix = installed().to_str().unwrap();
     let shown = |name: &str, arguments: &[&str]| said_by(name, arguments).output().trim_end().to_owned();
-    let library = format!("-L{prefix}/lib -Wl,-rpath,{prefix}/lib -lpelago_shmem");
+    let mpi = "-Wl,--push-state,--as-needed -lmpi_abi -Wl,--pop-state";
+    let library = format!("-L{prefix}/lib -Wl,-rpath,{prefix}/lib -lpelago_shmem {mpi}");
     assert_eq!(
         shown("oshcc", &["--show", "-O2", "a.c", "-o", "a"]),
         format!("gcc -I{prefix}/include -O2 a.c -o a {library}")
