@@ -12,20 +12,23 @@
 use super::exchange::{Exchange, Receive, Send};
 use super::group::MessageGroup;
 use super::operation::{Memory, Outcome, SizeMismatch};
-use super::plan::MessageCall;
+use super::plan::{MessageCall, Plan};
 use super::running::MessageCollectives;
 use crate::base::locked::locked;
 use crate::coll::block::{self, DIRECT_BYTES, PAGE_BYTES, STAGING_SLOT_BYTES};
 use crate::coll::call::{Call, words_of};
+use crate::coll::candidates::Candidate;
 use crate::coll::direct::staged::{self, LargeSlots, PIECE_BYTES, Staged};
 use crate::coll::direct::{Direct, Places};
 use crate::coll::hierarchy::Hierarchy;
 use crate::coll::schedule::Rank;
-use crate::coll::shape::{Blocks, Operation};
+use crate::coll::shape::{Blocks, Operation, Tuning};
 use crate::coll::staging::HAND_BYTES;
 use crate::coll::symmetric_region::Bases;
+use crate::coll::table::find;
 use crate::coll::team::Team;
 use crate::coll::team::TeamCore;
+use crate::job::callback;
 use crate::msg::TwoSided;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
@@ -36,6 +39,11 @@ const COPIED_TWICE_BYTES: usize = 8 << 10;
 /// Blocks of these lengths in bytes are gathered by messages. Scatters take messages from the first of these
 /// lengths on.
 const SENT_EAGERLY: Range<usize> = (4 << 10) + 1..32 << 10;
+/// The name of the exchanges of words, for messages.
+const FIRST_CALL: &str = "the first call";
+/// Members of larger groups exchange words over log2 n others.
+const SEND_TO_ALL: usize = 16;
+const WORD_BYTES: usize = size_of::<u64>();
 /// In an exchange: there is no room for a block, or no team to use again.
 const NONE: u64 = u64::MAX;
 
@@ -122,20 +130,17 @@ impl MessageGroup {
         Some(kept.swap_remove(at))
     }
 
-    /// One word of each member, by messages.
+    /// One word of each member, by messages: few members send theirs to all others, which is quicker; of many
+    /// each one sends to few.
     fn exchange(&self, world: &TwoSided, all: &MessageCollectives, word: u64) -> Vec<u64> {
         let mut words = vec![0u64; self.len()];
-        let (from, into) = ((&raw const word).cast::<u8>(), words.as_mut_ptr());
-        let (slot, bytes) = (0, size_of::<u64>());
-        let others = || (0..self.len()).filter(|&rank| rank != self.me);
-        let place = |rank: Rank| into.wrapping_add(rank).cast();
-        let exchange = Exchange {
-            receives: others().map(|from| Receive { from, slot, into: place(from), bytes }).collect(),
-            sends: others().map(|to| Send { to, slot, from, bytes }).collect(),
-            copies: [(from, place(self.me), bytes)].into_iter().collect(),
+        let (from, into) = ((&raw const word).cast::<u8>(), words.as_mut_ptr().cast::<u8>());
+        let outcome = match self.len() > SEND_TO_ALL {
+            // SAFETY: the word and the words live until the operation is over.
+            true => unsafe { self.disseminate(world, all, from, into) },
+            // SAFETY: as above.
+            false => unsafe { self.send_to_all(world, all, from, into) },
         };
-        // SAFETY: both live until the exchange is over.
-        let outcome = unsafe { all.run_exchange(world, self, "the first call", &exchange) };
         if outcome.is_err() {
             world.fail(&format!(
                 "PE {}: the members of a communicator have called different collective operations, or one \
@@ -144,6 +149,54 @@ impl MessageGroup {
             ));
         }
         words
+    }
+}
+
+impl MessageGroup {
+    /// Sends a word to all other members and receives theirs.
+    ///
+    /// # Safety
+    /// The word at `from` is valid for reads and room for a word of each member at `into` for writes.
+    unsafe fn send_to_all(
+        &self,
+        world: &TwoSided,
+        all: &MessageCollectives,
+        from: *const u8,
+        into: *mut u8,
+    ) -> Outcome {
+        let (slot, bytes) = (0, WORD_BYTES);
+        let others = || (0..self.len()).filter(|&rank| rank != self.me);
+        let place = |rank: Rank| into.wrapping_add(rank * bytes);
+        let exchange = Exchange {
+            receives: others().map(|from| Receive { from, slot, into: place(from), bytes }).collect(),
+            sends: others().map(|to| Send { to, slot, from, bytes }).collect(),
+            copies: [(from, place(self.me), bytes)].into_iter().collect(),
+            is_exact: true,
+            shorter: None,
+        };
+        // SAFETY: the caller promises what this function requires.
+        unsafe { all.run_exchange(world, self, FIRST_CALL, &exchange) }
+    }
+
+    /// The same by an all-gather in which each member meets log2 n others. It is never done over a team.
+    ///
+    /// # Safety
+    /// As [`send_to_all`](MessageGroup::send_to_all).
+    unsafe fn disseminate(
+        &self,
+        world: &TwoSided,
+        all: &MessageCollectives,
+        from: *const u8,
+        into: *mut u8,
+    ) -> Outcome {
+        callback::forbid(world, FIRST_CALL);
+        let call = MessageCall::of_bytes(Operation::AllGather, 0, WORD_BYTES);
+        let algorithm = find(Operation::AllGather, "bruck").expect("an algorithm of the table");
+        let plan = Plan::by(self, &call, Candidate { algorithm, tuning: Tuning::default() });
+        let plan = Arc::new(plan.expect("messages can do it"));
+        let memory = Memory { source: from, target: into, combiner: None };
+        // SAFETY: the caller promises what this function requires.
+        unsafe { all.run_plan(world, (self, &call), plan, &memory) }
     }
 }
 
@@ -307,6 +360,10 @@ unsafe fn try_small(
     call: &MessageCall,
     memory: &Memory,
 ) -> bool {
+    if !group.nodes.is_empty() && goes_one_way(call, group) {
+        // Members of several nodes do not all map each other: no team is needed.
+        return false;
+    }
     let Some(team) = group.direct_team(world, all) else { return false };
     if !team.is_mapped() {
         // SAFETY: the caller guarantees source and target.

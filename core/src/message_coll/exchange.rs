@@ -7,6 +7,7 @@ use super::group::MessageGroup;
 use super::operation::{Outcome, SizeMismatch};
 use super::transfers::{Transfers, tag_of};
 use crate::Pe;
+use crate::base::locked::locked;
 use crate::coll::schedule::Rank;
 use crate::memory::members::Members;
 use crate::msg::TwoSided;
@@ -14,6 +15,7 @@ use crate::msg::envelope::Envelope;
 use crate::msg::operation::{Address, Mode};
 use pelago_fabric::copy;
 use smallvec::SmallVec;
+use std::sync::{Arc, Mutex};
 
 /// The messages of one rank.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +24,29 @@ pub struct Exchange {
     pub sends: Few<Send>,
     /// Source, target and length in bytes; they are the same or do not overlap.
     pub copies: Few<(*const u8, *mut u8, usize)>,
+    /// Whether messages must have the lengths of their receives. Otherwise they may be shorter, as in
+    /// point-to-point communication.
+    pub is_exact: bool,
+    /// Where messages are noted that were shorter, if the caller wants to know them.
+    pub shorter: Option<Arc<Shorter>>,
+}
+
+/// The messages of an exchange that were shorter than their receives: where each was to go, and its length in
+/// bytes.
+#[derive(Debug, Default)]
+pub struct Shorter(Mutex<Vec<(usize, usize)>>);
+
+impl Shorter {
+    /// Forgets all, before the exchange starts again.
+    pub fn clear(&self) {
+        locked(&self.0).clear();
+    }
+
+    /// The length of the message that went there; `bytes`, that of its receive, if it was not shorter.
+    pub fn found(&self, into: *const u8, bytes: usize) -> usize {
+        let shorter = locked(&self.0);
+        shorter.iter().find(|(other, _)| *other == into.addr()).map_or(bytes, |&(_, found)| found)
+    }
 }
 
 /// A list that has few entries in small groups.
@@ -107,14 +132,11 @@ impl Exchange {
         unsafe { self.copy() };
         let mut outcome = Ok(());
         for receive in &self.receives {
-            let (pe, tag, expected) =
-                (group.members.pe(receive.from), tag_of(number, receive.slot), receive.bytes);
+            let (pe, tag) = (group.members.pe(receive.from), tag_of(number, receive.slot));
             let envelope = Envelope { context: group.context, source: pe as u32, tag };
             // SAFETY: the caller guarantees the room.
-            let found = unsafe { world.receive_message(envelope, (receive.into, expected)) }.bytes;
-            if found != expected {
-                outcome = outcome.and(Err(SizeMismatch { pe, expected, found }));
-            }
+            let found = unsafe { world.receive_message(envelope, (receive.into, receive.bytes)) }.bytes;
+            outcome = outcome.and(self.accept(receive, pe, found));
         }
         for id in sends {
             world.wait_for_message(id);
@@ -122,9 +144,24 @@ impl Exchange {
         outcome
     }
 
-    /// The source and the length of a receive.
-    pub(super) fn receive(&self, members: &Members, number: usize) -> Option<(Pe, usize)> {
-        let receive = self.receives.get(number)?;
-        Some((members.pe(receive.from), receive.bytes))
+    /// The source of a receive.
+    pub(super) fn source(&self, members: &Members, number: usize) -> Option<Pe> {
+        Some(members.pe(self.receives.get(number)?.from))
+    }
+
+    /// Takes note of the length of a message that has come.
+    #[inline]
+    pub(super) fn accept(&self, receive: &Receive, pe: Pe, found: usize) -> Outcome {
+        let expected = receive.bytes;
+        if found == expected {
+            return Ok(());
+        }
+        if found > expected || self.is_exact {
+            return Err(SizeMismatch { pe, expected, found });
+        }
+        if let Some(Shorter(shorter)) = self.shorter.as_deref() {
+            locked(shorter).push((receive.into.addr(), found));
+        }
+        Ok(())
     }
 }

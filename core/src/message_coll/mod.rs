@@ -19,7 +19,7 @@ mod plan;
 mod running;
 mod transfers;
 
-pub use exchange::{Exchange, Receive, Send};
+pub use exchange::{Exchange, Receive, Send, Shorter};
 pub use group::{MessageGroup, OperationNumber};
 pub use operation::{Memory, Outcome, SizeMismatch};
 pub use plan::MessageCall;

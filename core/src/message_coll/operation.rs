@@ -39,6 +39,9 @@ pub struct SizeMismatch {
     pub found: usize,
 }
 
+/// The most scratch memory that a plan keeps for the next operation.
+const KEPT_BYTES: usize = 8 << 20;
+
 /// The outcome of an operation.
 pub type Outcome = Result<(), SizeMismatch>;
 
@@ -145,7 +148,7 @@ impl Operation {
                 _ => None,
             },
             Run::Exchange { exchange, members, .. } => {
-                exchange.receive(members, self.at).map(|(from, _)| from)
+                exchange.source(members, self.at)
             }
         }
     }
@@ -163,9 +166,10 @@ impl Operation {
                     if !std::mem::replace(has_begun, true) {
                         exchange.begin(world, members, &mut self.transfers);
                     }
-                    while let Some(receive) = exchange.receive(members, self.at)
-                        && self.transfers.has_arrived(world, self.at, receive)
+                    while let Some(receive) = exchange.receives.get(self.at)
+                        && let Some(found) = self.transfers.arrived_bytes(world, self.at)
                     {
+                        self.transfers.add(exchange.accept(receive, members.pe(receive.from), found));
                         self.at += 1;
                     }
                     self.at == exchange.receives.len()
@@ -186,7 +190,10 @@ impl Operation {
     /// Gives memory back for the next operation with this plan.
     fn retire(&mut self) {
         if let Run::Plan(planned) = &mut self.run {
-            let scratch = std::mem::take(&mut planned.scratch);
+            let mut scratch = std::mem::take(&mut planned.scratch);
+            if scratch.bytes() > KEPT_BYTES {
+                scratch = Block::default();
+            }
             planned.plan.keep(Workspace { lists: self.transfers.take_lists(), scratch });
         }
     }

@@ -12,6 +12,7 @@ use super::block::ALIGN_BYTES;
 use super::group::MessageGroup;
 use super::operation::Workspace;
 use super::overlap::source_must_be_copied;
+use super::transfers::SLOT_BITS;
 use crate::Pe;
 use crate::base::locked::locked;
 use crate::base::trace::{Category, Event, Span};
@@ -167,7 +168,13 @@ impl Plan {
             plan: Plan { scratch_bytes: schedule.scratch_bytes, ..Plan::default() },
             mailboxes: HashMap::new(),
         };
-        let mut others = HashMap::new();
+        // The schedule of another rank, as long as this one waits for more of its messages.
+        let (mut others, mut waits) = (HashMap::new(), HashMap::<Rank, usize>::new());
+        for step in &schedule.steps {
+            if let Step::Wait { of, .. } = step {
+                *waits.entry(*of).or_default() += 1;
+            }
+        }
         let (mut early, mut steps) = (Vec::new(), Vec::new());
         for step in schedule.steps {
             match step {
@@ -178,17 +185,21 @@ impl Plan {
                     bytes,
                     signal: Some(slot),
                 } => {
-                    let (to, from) = (group.members.pe(to), writer.place(from)?);
-                    steps.push(Work::Send { to, slot: slot as u32, from, bytes });
+                    let (to, from, slot) = (group.members.pe(to), writer.place(from)?, number_of(slot)?);
+                    steps.push(Work::Send { to, slot, from, bytes });
                 }
                 Step::Signal { to, slot, announces: None } => {
-                    let (to, from) = (group.members.pe(to), Place::source(0));
-                    steps.push(Work::Send { to, slot: slot as u32, from, bytes: 0 });
+                    let (to, from, slot) = (group.members.pe(to), Place::source(0), number_of(slot)?);
+                    steps.push(Work::Send { to, slot, from, bytes: 0 });
                 }
                 Step::Wait { of, slot } => {
                     let theirs = others.entry(of).or_insert_with(|| write(of));
                     let (into, bytes) = arrival(theirs, group.me, slot)?;
-                    let number = writer.add_receive(group.members.pe(of), slot, into, bytes);
+                    let left = waits.entry(of).and_modify(|left| *left -= 1).or_default();
+                    if *left == 0 {
+                        others.remove(&of);
+                    }
+                    let number = writer.add_receive(group.members.pe(of), slot, into, bytes)?;
                     let is_early = !in_place || into.buffer != Buffer::Target;
                     if is_early { &mut early } else { &mut steps }.push(Work::Post(number));
                     steps.push(Work::Await(number));
@@ -241,8 +252,9 @@ struct Writer {
 }
 
 impl Writer {
-    fn add_receive(&mut self, from: Pe, slot: Slot, into: Place, bytes: usize) -> usize {
-        let plan = &mut self.plan;
+    /// Adds a receive: its number.
+    fn add_receive(&mut self, from: Pe, slot: Slot, into: Place, bytes: usize) -> Option<usize> {
+        let (plan, number) = (&mut self.plan, number_of(slot)?);
         let into = match into.buffer {
             Buffer::Mailbox(_) => {
                 let offset = plan.scratch_bytes.next_multiple_of(ALIGN_BYTES);
@@ -252,8 +264,8 @@ impl Writer {
             }
             _ => into,
         };
-        plan.receives.push(Receive { from, slot: slot as u32, into, bytes });
-        plan.receives.len() - 1
+        plan.receives.push(Receive { from, slot: number, into, bytes });
+        Some(plan.receives.len() - 1)
     }
 
     /// The place in the memory of the plan. `None` for a mailbox that nothing was waited for in.
@@ -283,6 +295,11 @@ impl Writer {
             _ => return None,
         })
     }
+}
+
+/// The number of a slot in tags. `None` if it has more bits than they have for it.
+fn number_of(slot: Slot) -> Option<u32> {
+    u32::try_from(slot).ok().filter(|&slot| slot < 1 << SLOT_BITS)
 }
 
 /// Where the data of the signal that arrives in this slot of rank `me` go, by the schedule of its sender, and

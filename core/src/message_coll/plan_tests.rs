@@ -334,3 +334,54 @@ fn plans_of_blocks_that_differ() {
         }
     }
 }
+
+/// Blocks that are so large that sums lie in the targets, and parts are combined one by one.
+#[test]
+fn plans_of_large_reductions() {
+    use Operation::{AllReduce, ExclusiveScan, InclusiveScan, Reduce, ReduceScatter};
+    let all = [AllReduce, Reduce, ReduceScatter, InclusiveScan, ExclusiveScan];
+    let count = (128 << 10) / ELEMENT + 1;
+    for algorithm in algorithms().filter(|algorithm| all.contains(&algorithm.operation)) {
+        for (n, nodes, lie) in [(2, 1, Apart), (3, 2, InPlace), (5, 3, Overlapping), (8, 4, Apart)] {
+            let call = call_of(algorithm.operation, n - 1, count, None, lie);
+            assert!(check(algorithm, n, &call, lie, nodes), "{} {}", call.operation, algorithm.name);
+        }
+    }
+}
+
+/// The usual algorithms need a few blocks beside the operands, one for each round.
+#[test]
+fn memory_of_large_reductions_is_bounded() {
+    use Operation::{AllReduce, ExclusiveScan, InclusiveScan, Reduce};
+    const BYTES: usize = 1 << 20;
+    let jobs = [(16, 16), (16, 1), (32, 2), (24, 8)];
+    for operation in [AllReduce, Reduce, InclusiveScan, ExclusiveScan] {
+        for (n, me, ppn) in jobs.into_iter().flat_map(|(n, ppn)| (0..n).map(move |me| (n, me, ppn))) {
+            let group = MessageGroup::new(Context(1), Members::all(n), me, |pe| (pe / ppn) as u32);
+            let call = call_of(operation, 0, BYTES / ELEMENT, None, Apart);
+            let laws = Laws { is_associative: true, is_commutative: true };
+            let plan = Plan::of_call(&group, &Preferences::default(), &call, Some(laws)).unwrap();
+            let blocks = plan.scratch_bytes.div_ceil(BYTES);
+            let rounds = n.next_power_of_two().ilog2() as usize;
+            assert!(blocks <= rounds + 1, "{operation} by {} of {n}: {blocks} at {me}", plan.algorithm);
+        }
+    }
+}
+
+#[test]
+fn parts_of_an_ordered_sum_are_combined_by_all() {
+    let linear = algorithms().find(|it| it.operation == Operation::AllReduce && it.name == "linear").unwrap();
+    let call = call_of(Operation::AllReduce, 0, (1 << 20) / ELEMENT, None, Apart);
+    for me in 0..16 {
+        let group = MessageGroup::new(Context(1), Members::all(16), me, |_| 0);
+        let write = |rank| linear.schedule(&call.shape(&group, rank), UNLIMITED_BYTES);
+        let plan = Plan::of_schedule(&group, &write, false).unwrap();
+        assert!(plan.scratch_bytes <= 2 << 20, "{} bytes at {me}", plan.scratch_bytes);
+    }
+}
+
+#[test]
+fn slots_beyond_the_bits_of_a_tag_are_refused() {
+    assert_eq!(number_of((1 << SLOT_BITS) - 1), Some((1 << SLOT_BITS) - 1));
+    assert_eq!(number_of(1 << SLOT_BITS), None);
+}

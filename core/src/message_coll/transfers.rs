@@ -70,6 +70,19 @@ impl Transfers {
         };
     }
 
+    /// The length of the message of receive `number`, if it has come.
+    pub(super) fn arrived_bytes(&mut self, world: &TwoSided, number: usize) -> Option<usize> {
+        match self.arrivals[number] {
+            Arrival::Open => unreachable!("a receive is posted before its wait"),
+            Arrival::Done(bytes) => Some(bytes),
+            Arrival::Pending(id) => {
+                let Status { bytes, .. } = world.look(id)?;
+                self.arrivals[number] = Arrival::Done(bytes);
+                Some(bytes)
+            }
+        }
+    }
+
     /// Whether receive `number`, of `bytes` bytes from `from`, is over.
     pub(super) fn has_arrived(
         &mut self,
@@ -77,20 +90,16 @@ impl Transfers {
         number: usize,
         (from, bytes): (Pe, usize),
     ) -> bool {
-        debug_assert!(!matches!(self.arrivals[number], Arrival::Open), "a receive is posted before its wait");
-        if let Arrival::Pending(id) = self.arrivals[number] {
-            match world.look(id) {
-                Some(Status { bytes, .. }) => self.arrivals[number] = Arrival::Done(bytes),
-                None => return false,
-            }
-        }
-        if let Arrival::Done(found) = self.arrivals[number]
-            && found != bytes
-            && self.outcome.is_ok()
-        {
-            self.outcome = Err(SizeMismatch { pe: from, expected: bytes, found });
+        let Some(found) = self.arrived_bytes(world, number) else { return false };
+        if found != bytes {
+            self.add(Err(SizeMismatch { pe: from, expected: bytes, found }));
         }
         true
+    }
+
+    /// Adds the outcome of a receive. The first error stays.
+    pub(super) fn add(&mut self, outcome: Outcome) {
+        self.outcome = self.outcome.and(outcome);
     }
 
     /// Starts a send.

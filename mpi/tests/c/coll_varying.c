@@ -144,8 +144,50 @@ static void arrays(void) {
     MPI_Request_free(&request);
 }
 
+/* Blocks that are shorter than the room for them, as in point-to-point communication: the rest stays. */
+static void shorter(int form, int root, int each) {
+    int counts[MAX], displs[MAX], room = each + 7;
+    int *all = malloc(size * room * sizeof(int)), *one = malloc(2 * room * sizeof(int));
+    for (int r = 0; r < size; r++) {
+        counts[r] = each;
+        displs[r] = r * each;
+        fill(all + displs[r], each, root, r);
+    }
+    memset(one, -1, 2 * room * sizeof(int));
+    RUN(form, Scatterv, Iscatterv, all, counts, displs, MPI_INT, one, room, MPI_INT, root);
+    check(one, each, root, rank, "a shorter scatterv", form);
+    for (int i = each; i < 2 * room; i++) ASSERT(one[i] == -1, "scatterv has changed element %d", i);
+
+    MPI_Datatype every_second;
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &every_second);
+    MPI_Type_commit(&every_second);
+    memset(one, -1, 2 * room * sizeof(int));
+    RUN(form, Scatterv, Iscatterv, all, counts, displs, MPI_INT, one, room, every_second, root);
+    for (int i = 0; i < 2 * room; i++) {
+        int expected = i % 2 || i / 2 >= each ? -1 : value(root, rank, i / 2);
+        ASSERT(one[i] == expected, "scatterv with gaps: element %d is %d", i, one[i]);
+    }
+    MPI_Type_free(&every_second);
+
+    for (int r = 0; r < size; r++) counts[r] = room, displs[r] = r * room;
+    memset(all, -1, size * room * sizeof(int));
+    fill(one, each, rank, root);
+    RUN(form, Gatherv, Igatherv, one, each, MPI_INT, all, counts, displs, MPI_INT, root);
+    for (int r = 0; r < size && rank == root; r++) {
+        check(all + displs[r], each, r, root, "a shorter gatherv", form);
+        for (int i = each; i < room; i++) ASSERT(all[displs[r] + i] == -1, "gatherv has changed %d of %d", i, r);
+    }
+    free(all);
+    free(one);
+}
+
 int main(int argc, char **argv) {
     start(&argc, &argv);
+    for (int form = 0; form < 3; form++)
+        for (int root = 0; root < size; root += 1 + size / 3) {
+            shorter(form, root, 1);
+            shorter(form, root, 3000);
+        }
     int scales[] = {0, 1, 50, 9000};
     for (int form = 0; form < 3; form++)
         for (int s = 0; s < 4; s++)

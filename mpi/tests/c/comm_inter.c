@@ -55,6 +55,19 @@ static void divide(MPI_Comm inter, int n_low) {
     }
     OK(MPI_Comm_create(inter, low ? group : MPI_GROUP_EMPTY, &part));
     EXPECT("one side is empty", 1, part == MPI_COMM_NULL);
+
+    /* The members of the lower side give groups that differ: that of the first one counts. */
+    int mine[1] = {local}, class = MPI_SUCCESS;
+    MPI_Group own;
+    OK(MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN));
+    OK(MPI_Group_incl(group, 1, mine, &own));
+    OK(MPI_Error_class(MPI_Comm_create(inter, low ? own : group, &part), &class));
+    EXPECT("the class for another group", low && local > 0 ? MPI_ERR_GROUP : MPI_SUCCESS, class);
+    if (class == MPI_SUCCESS) {
+        across(part);
+        OK(MPI_Comm_free(&part));
+    }
+    OK(MPI_Group_free(&own));
     OK(MPI_Group_free(&some));
     OK(MPI_Group_free(&group));
 }

@@ -45,8 +45,9 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// All of them: if sizes do not fit, an array is of another world or of a space that not all members have,
-/// its exclusive phase has not ended here, there is no such root, the operation is not defined for the type,
-/// or there is no memory for it. With `PELAGO_CHECK` on, also if the members do not make the same call.
+/// its exclusive phase has not ended here, there is no such root, or the operation is not defined for the
+/// type. With `PELAGO_CHECK` on, also if the members do not make the same call. Without memory for it the job
+/// ends, because other members have begun it.
 pub trait Collective: Sealed {
     /// The result of a call.
     type Outcome<'a>;

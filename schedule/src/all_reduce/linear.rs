@@ -25,11 +25,13 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
     build,
 };
 
+/// The most bytes of a part, also where mailboxes have no limit: one rank combines it.
+const PART_BYTES: usize = 64 << 10;
 /// The largest team in which every rank combines all small blocks itself.
 const DIRECT_RANKS_MAX: usize = 8;
 
 fn build(shape: &Shape, b: &mut Builder) {
-    let is_small = shape.block_bytes() <= b.mailbox_bytes();
+    let is_small = shape.block_bytes() <= b.mailbox_bytes().min(PART_BYTES);
     if shape.n == 1 || (shape.n <= DIRECT_RANKS_MAX && is_small) {
         direct(shape, b);
     } else {
@@ -62,7 +64,7 @@ fn direct(shape: &Shape, b: &mut Builder) {
 fn by_parts(shape: &Shape, b: &mut Builder) {
     let (n, me) = (shape.n, shape.rank);
     let (own, target) = (contribution(shape), Place::target(0));
-    let in_mailbox = (b.mailbox_bytes() / shape.element_bytes.max(1)).max(1);
+    let in_mailbox = (b.mailbox_bytes().min(PART_BYTES) / shape.element_bytes.max(1)).max(1);
     let parts = shape.count.div_ceil(in_mailbox).clamp(1, n);
     let part = |part: Rank| parts_bytes(shape, parts, part, part + 1);
     let is_small = part(0).1 <= b.mailbox_bytes();

@@ -9,7 +9,7 @@
 //! Invariant: in order, after a round a rank has the combination of a range of ranks, with the lower half on
 //! the left; all ranks that have combined the same operands have the same expression.
 
-use super::transfer::{COPIED_BYTES, Inbox, Incoming, Wire, give};
+use super::transfer::{COPIED_BYTES, Inbox, Incoming, Wire, give, has_room_for_sums};
 use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 
 /// The ranks that take part in an operation.
@@ -195,7 +195,7 @@ impl Rounds<'_> {
 
     fn take_part(&self, b: &mut Builder, number: usize, own: Place) {
         let (bytes, target) = (self.bytes, Place::target(self.offset));
-        let fits = bytes <= b.mailbox_bytes();
+        let fits = has_room_for_sums(b, bytes);
         let mut sum = own;
         // So that no rank waits until the operand has been read.
         if fits && own == target && bytes <= COPIED_BYTES {

@@ -14,6 +14,16 @@ use crate::schedule::{Builder, Place, Rank, Remote, Slot};
 /// read, or that a receive is posted before the message comes.
 pub const COPIED_BYTES: usize = 4 << 10;
 
+/// Up to this many bytes each sum of an operation may have a place of its own, so that no rank waits until
+/// the one before has been read. With mailboxes without a limit, large operations would take many times the
+/// memory of their operands.
+const SPREAD_BYTES: usize = 128 << 10;
+
+/// Whether the sums of an operation on blocks of `bytes` bytes have places of their own.
+pub fn has_room_for_sums(b: &Builder, bytes: usize) -> bool {
+    bytes <= b.mailbox_bytes().min(SPREAD_BYTES)
+}
+
 /// Whether an operand goes to a mailbox.
 fn takes_mailbox(b: &Builder, bytes: usize, into_target: bool) -> bool {
     bytes <= b.mailbox_bytes() && !(into_target && bytes > COPIED_BYTES)

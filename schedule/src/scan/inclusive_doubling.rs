@@ -7,6 +7,7 @@
 use super::doubling::Doubling;
 use crate::algorithm::{Algorithm, Fold, Graph, unrestricted};
 use crate::combine::contribution;
+use crate::combine::transfer::has_room_for_sums;
 use crate::schedule::{Builder, Place};
 use crate::shape::{Operation, Shape};
 
@@ -23,7 +24,7 @@ pub(super) const ALGORITHM: Algorithm = Algorithm {
 
 fn build(shape: &Shape, b: &mut Builder) {
     let (bytes, target) = (shape.block_bytes(), Place::target(0));
-    let fits = bytes <= b.mailbox_bytes();
+    let fits = has_room_for_sums(b, bytes);
     let mut exchanges = Doubling::join(shape, b);
     let mut sum = if fits && shape.rank > 0 { shape.source(b) } else { contribution(shape) };
     for round in exchanges.rounds() {

@@ -10,7 +10,7 @@ use crate::chapters::error::{Error, On, Result, ensure, no_algorithm};
 use crate::chapters::library::{Mpi, output};
 use crate::chapters::request::{self, Active, Collective};
 use pelago_core::message_coll::{
-    Exchange, Memory, MessageCall, MessageGroup, Outcome, SizeMismatch, Stage, Started, Task,
+    Exchange, Memory, MessageCall, MessageGroup, Outcome, Shorter, SizeMismatch, Stage, Started, Task,
 };
 use std::borrow::Borrow;
 use std::sync::Arc;
@@ -56,13 +56,39 @@ impl Prepared {
     }
 
     /// Makes an exchange of the local group the whole work.
-    pub fn set_exchange(&mut self, name: &'static str, exchange: Exchange) {
+    pub fn set_exchange(&mut self, name: &'static str, mut exchange: Exchange) {
+        exchange.shorter = self.shorter();
         self.work = Work::Exchange(name, Box::new(exchange));
     }
 
     /// Adds an exchange as a stage.
-    pub fn push_exchange(&mut self, group: &Arc<MessageGroup>, name: &'static str, exchange: Exchange) {
+    pub fn push_exchange(&mut self, group: &Arc<MessageGroup>, name: &'static str, mut exchange: Exchange) {
+        exchange.shorter = self.shorter();
         self.push(group, Task::Exchange(name, Arc::new(exchange)));
+    }
+
+    /// Where an exchange notes messages that are shorter than their receives, if data are unpacked.
+    fn shorter(&self) -> Option<Arc<Shorter>> {
+        (!self.unpacks.is_empty()).then(Arc::default)
+    }
+
+    /// The exchanges of the operation.
+    fn exchanges(&self) -> impl Iterator<Item = &Exchange> {
+        let stages = match &self.work {
+            Work::Stages(stages) => &stages[..],
+            _ => &[],
+        };
+        let alone = match &self.work {
+            Work::Exchange(_, exchange) => Some(&**exchange),
+            _ => None,
+        };
+        fn of_stage(stage: &Stage) -> Option<&Exchange> {
+            match &stage.task {
+                Task::Exchange(_, exchange) => Some(exchange),
+                Task::Call(..) => None,
+            }
+        }
+        alone.into_iter().chain(stages.iter().filter_map(of_stage))
     }
 
     /// Gives the operation numbers of its own, so that it can be started in any order with others.
@@ -91,12 +117,15 @@ impl Prepared {
             // SAFETY: who prepared the operation has promised the elements, and there is room for them.
             unsafe { layout.pack(*from, *count, *into) };
         }
+        self.exchanges().filter_map(|exchange| exchange.shorter.as_ref()).for_each(|shorter| shorter.clear());
     }
 
     fn unpack(&self) {
         for Unpack { layout, from, bytes, into } in &self.unpacks {
+            let shorter = self.exchanges().filter_map(|exchange| exchange.shorter.as_ref());
+            let bytes = shorter.fold(*bytes, |bytes, shorter| shorter.found(*from, bytes));
             // SAFETY: the data live as long as the operation, and who prepared it has promised room for them.
-            unsafe { layout.unpack(*from, *bytes, *into) };
+            unsafe { layout.unpack(*from, bytes, *into) };
         }
     }
 

@@ -77,7 +77,15 @@ impl<'a> Messages<'a> {
         unsafe {
             let (source, bytes) = self.prepared.outgoing(self.mpi, from)?;
             let (target, received) = self.prepared.incoming(self.mpi, into)?;
-            check_same(bytes, received)?;
+            ensure!(
+                bytes <= received,
+                MPI_ERR_TRUNCATE,
+                "this rank's own block has {bytes} bytes, and room for {received}. Give room for all of it"
+            );
+            // A block that is shorter than its room leaves the rest as it is.
+            if let Some(unpack) = self.prepared.unpacks.last_mut().filter(|unpack| unpack.from == target) {
+                unpack.bytes = bytes;
+            }
             check_apart(source, target, bytes)?;
             self.exchange.copies.push((source, target, bytes));
         }

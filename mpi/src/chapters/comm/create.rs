@@ -149,32 +149,39 @@ pub unsafe fn comm_create(mpi: &Mpi, comm: MPI_Comm, group: MPI_Group, newcomm: 
     let group = group?;
     let child = match comm.remote.is_none() {
         true => divide(mpi, comm, &agreed),
-        false => divide_both(mpi, comm, &agreed),
+        false => divide_both(mpi, comm, &agreed)?,
     };
     if let Some(child) = &child
         && child.group.pes() != group.pes()
     {
-        return Err(Error::new(
-            MPI_ERR_GROUP,
-            "a member of the group has given another group. All must give the same",
-        ));
+        return Err(groups_differ());
     }
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { give(child, newcomm) }
 }
 
+fn groups_differ() -> Error {
+    Error::new(MPI_ERR_GROUP, "a member of the group has given another group. All must give the same")
+}
+
 /// As [`divide`], for an inter-communicator whose two groups have told colors that differ.
-fn divide_both(mpi: &Mpi, comm: &Comm, agreed: &Agreed) -> Option<Comm> {
+///
+/// # Errors
+/// If a member of the local group has told another color than this one.
+fn divide_both(mpi: &Mpi, comm: &Comm, agreed: &Agreed) -> Result<Option<Comm>> {
     let chosen = |all: &[Told]| all.iter().map(Told::color).find(|&color| color != MPI_UNDEFINED);
-    let (local, remote) = (chosen(&agreed.local)?, chosen(&agreed.remote)?);
-    if agreed.local[comm.my_rank()].color() == MPI_UNDEFINED {
-        return None;
+    let mine = agreed.local[comm.my_rank()].color();
+    let colors = chosen(&agreed.local).zip(chosen(&agreed.remote)).filter(|_| mine != MPI_UNDEFINED);
+    let (Some((local, remote)), Some(others)) = (colors, &comm.remote) else { return Ok(None) };
+    if mine != local {
+        return Err(groups_differ());
     }
     let group = |pes: &[Pe]| Group::of(pes, mpi.core.my_pe());
-    let (local, context) = members_of(&comm.group, &agreed.local, local)?;
-    let (remote, other) = members_of(comm.remote.as_ref()?, &agreed.remote, remote)?;
-    let context = if local[0] < remote[0] { context } else { other };
-    Some(comm.child(mpi, context, group(&local), Some(group(&remote))))
+    let both = members_of(&comm.group, &agreed.local, local).zip(members_of(others, &agreed.remote, remote));
+    Ok(both.map(|((local, context), (remote, other))| {
+        let context = if local[0] < remote[0] { context } else { other };
+        comm.child(mpi, context, group(&local), Some(group(&remote)))
+    }))
 }
 
 /// The members of a group agree on a context.
