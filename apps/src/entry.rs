@@ -53,8 +53,9 @@ pub fn print_help(error: &clap::Error) -> io::Result<()> {
 
 /// A number above 0, for an argument.
 pub(crate) fn positive(text: &str) -> Result<f64, String> {
-    let number = text.parse::<f64>().ok().filter(|number| *number > 0.0 && number.is_finite());
-    number.ok_or_else(|| "this is not a number above 0".to_owned())
+    // Times that follow from it must have a place in a `Duration`.
+    let number = text.parse::<f64>().ok().filter(|number| (1e-6..=1e12).contains(number));
+    number.ok_or_else(|| "this is not a number from 1e-6 to 1e12".to_owned())
 }
 
 /// Collective: says on PE 0 why `app` cannot run as asked, and gives every PE the exit code to leave with. To

@@ -17,14 +17,17 @@ fn main() -> pelago::Result<()> {
     let world = World::init()?;
     let (me, n) = (world.my_pe(), world.n_pes());
     let slots = world.alloc_zeroed::<u64>(SLOTS as usize * LEN)?;
-    let (full, free) = (world.alloc_zeroed::<u64>(1)?, world.alloc_zeroed::<u64>(1)?); // blocks so far
+    // The number of the block in each slot, counted from 1: operations may arrive in any order.
+    let full = world.alloc_zeroed::<u64>(SLOTS as usize)?;
+    let free = world.alloc_zeroed::<u64>(1)?; // blocks that were read
     let mut total = 0;
 
     for block in 0..BLOCKS {
-        let place = (block % SLOTS) as usize * LEN;
+        let slot = (block % SLOTS) as usize;
+        let place = slot * LEN;
         let mut numbers = vec![block; LEN];
         if me > 0 {
-            full.local().wait(0, Comparison::Gt, block); // the previous PE has put this block here
+            full.local().wait(slot, Comparison::Gt, block); // the previous PE has put this block here
             slots.local().read(place, &mut numbers);
             free.signal(me - 1, 0, SignalOp::Add(1))?; // it may use the slot again
         }
@@ -33,7 +36,7 @@ fn main() -> pelago::Result<()> {
             if block >= SLOTS {
                 free.local().wait(0, Comparison::Gt, block - SLOTS); // the next PE has read the slot
             }
-            slots.put_signal(me + 1, place, &numbers, &full, 0, SignalOp::Add(1))?;
+            slots.put_signal(me + 1, place, &numbers, &full, slot, SignalOp::Set(block + 1))?;
         } else {
             total += numbers.iter().sum::<u64>();
         }

@@ -245,7 +245,7 @@ mod tests {
             (&["--transform", "8x4"], "as 256x256x128"),
             (&["--transform", "8x4x2", "--class", "S"], "cannot be used with"),
             (&["--repeat", "2"], "--transform"),
-            (&["--simulated-gflops", "0"], "this is not a number above 0"),
+            (&["--simulated-gflops", "0"], "this is not a number from 1e-6 to 1e12"),
         ] {
             let message = parse(args).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(message.contains(part), "`{part}` is not in: {message}");

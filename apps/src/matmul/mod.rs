@@ -169,7 +169,7 @@ mod tests {
             (["--grid", "2by3"], "as 2x3"),
             (["--grid", "0x2"], "as 2x3"),
             (["--repeat", "0"], "1..=10000"),
-            (["--simulated-gflops", "0"], "this is not a number above 0"),
+            (["--simulated-gflops", "0"], "this is not a number from 1e-6 to 1e12"),
         ] {
             let message = parse(&args).err().map(|error| error.to_string()).unwrap_or_default();
             assert!(message.contains(part), "`{part}` is not in: {message}");

@@ -185,7 +185,7 @@ fn choose(papers: &[&'static Paper], figures: &[String]) -> Result<Vec<Chosen>> 
     for figure in figures {
         if all().all(|experiment| experiment.figure != figure) {
             let nearest = nearest(figure, all().map(|experiment| experiment.figure)).unwrap_or_default();
-            let of = papers.iter().map(|paper| paper.id).collect::<Vec<_>>().join(", ");
+            let of = if let [paper] = papers { paper.id } else { "all" };
             bail!(
                 "{of} has no figure {figure:?}; did you mean {nearest}? (`pelago paper {of} --list` shows \
                  all)"

@@ -18,8 +18,8 @@ use std::ptr;
 
 impl<T: Element> View<'_, T> {
     /// Puts one element: writes `value` to element `index` on `pe`. Numbers of up to 8 bytes are written by
-    /// one access if `pe` is mapped. Over a network this depends on the fabric, and TCP does not guarantee
-    /// it. The put is complete at the target after [`quiet`](crate::World::quiet) or a barrier.
+    /// one access if `pe` is mapped, and over TCP; otherwise this depends on the fabric. The put is complete
+    /// at the target after [`quiet`](crate::World::quiet) or a barrier.
     ///
     /// # Errors
     /// If there is no such PE or element; nothing is written then.
@@ -41,8 +41,7 @@ impl<T: Element> View<'_, T> {
     }
 
     /// Gets one element: reads element `index` on `pe`. Numbers of up to 8 bytes are read by one access if
-    /// `pe` is mapped. Over a network this depends on the fabric, and TCP does not guarantee it. The get is
-    /// complete at return.
+    /// `pe` is mapped, and over TCP; otherwise this depends on the fabric. The get is complete at return.
     ///
     /// # Errors
     /// If there is no such PE or element.
