@@ -1,4 +1,5 @@
-//! Processes that are created or found by others: what a job of a fixed size replies.
+//! Processes that are created by others, and names of services: what a job of a fixed size replies. Ports are
+//! those of communicators (`comm/port.rs`).
 //!
 //! Invariant: the processes of a job are those that its launcher has started. Calls that would add others
 //! check their arguments, and fail on each process in the same way, without communication.
@@ -17,14 +18,17 @@ fn refuse<T>(class: c_int, what: &str) -> Result<T> {
 }
 
 /// The text that a program passes.
-unsafe fn text(name: &str, place: *const c_char) -> Result<String> {
+///
+/// # Safety
+/// The place is null or that of a string.
+pub unsafe fn text(name: &str, place: *const c_char) -> Result<String> {
     ensure!(!place.is_null(), MPI_ERR_ARG, "{name} is null");
     // SAFETY: the caller's pointer is that of a string.
     Ok(unsafe { CStr::from_ptr(place) }.to_string_lossy().into_owned())
 }
 
 /// Checks the root of a call on a communicator: whether this process is the root.
-fn is_root(mpi: &Mpi, comm: MPI_Comm, root: c_int) -> Result<bool> {
+pub fn is_root(mpi: &Mpi, comm: MPI_Comm, root: c_int) -> Result<bool> {
     let comm = mpi.comm(comm)?;
     ensure!(comm.remote.is_none(), MPI_ERR_COMM, "the communicator is an inter-communicator");
     let n = comm.len();
@@ -119,75 +123,8 @@ pub unsafe fn comm_get_parent(_mpi: &Mpi, parent: *mut MPI_Comm) -> Result {
     Ok(())
 }
 
-/// `MPI_Open_port`: fails, because no other job could connect.
-pub unsafe fn open_port(_mpi: &Mpi, info: MPI_Info, port_name: *mut c_char) -> Result {
-    output("port_name", port_name)?;
-    info::given(info)?;
-    refuse(MPI_ERR_UNSUPPORTED_OPERATION, "a port cannot be opened")
-}
-
-/// `MPI_Close_port`: no port is open.
-pub unsafe fn close_port(_mpi: &Mpi, port_name: *const c_char) -> Result {
-    // SAFETY: the caller passes places and texts that are valid, or null.
-    let port = unsafe { text("port_name", port_name)? };
-    refuse(MPI_ERR_PORT, &format!("there is no port {port:?}"))
-}
-
-/// Checks the arguments of `MPI_Comm_accept` and `MPI_Comm_connect`, which fail: no port is open.
-unsafe fn meet(
-    mpi: &Mpi,
-    port_name: *const c_char,
-    info: MPI_Info,
-    root: c_int,
-    comm: MPI_Comm,
-    newcomm: *mut MPI_Comm,
-) -> Result {
-    let place = output("newcomm", newcomm)?;
-    let mut what = "no port is open".to_owned();
-    if is_root(mpi, comm, root)? {
-        info::given(info)?;
-        // SAFETY: the caller's pointer is that of a string.
-        what = format!("there is no port {:?}", unsafe { text("port_name", port_name)? });
-    }
-    // SAFETY: the caller's pointer is valid for one value.
-    unsafe { place.write(MPI_COMM_NULL) };
-    refuse(MPI_ERR_PORT, &what)
-}
-
-/// `MPI_Comm_accept`.
-pub unsafe fn comm_accept(
-    mpi: &Mpi,
-    port_name: *const c_char,
-    info: MPI_Info,
-    root: c_int,
-    comm: MPI_Comm,
-    newcomm: *mut MPI_Comm,
-) -> Result {
-    // SAFETY: the caller passes places and texts that are valid, or null.
-    unsafe { meet(mpi, port_name, info, root, comm, newcomm) }
-}
-
-/// `MPI_Comm_connect`.
-pub unsafe fn comm_connect(
-    mpi: &Mpi,
-    port_name: *const c_char,
-    info: MPI_Info,
-    root: c_int,
-    comm: MPI_Comm,
-    newcomm: *mut MPI_Comm,
-) -> Result {
-    // SAFETY: the caller passes places and texts that are valid, or null.
-    unsafe { meet(mpi, port_name, info, root, comm, newcomm) }
-}
-
-/// `MPI_Comm_join`: two processes of a job have a communicator already.
-pub unsafe fn comm_join(_mpi: &Mpi, _fd: c_int, intercomm: *mut MPI_Comm) -> Result {
-    // SAFETY: the caller's pointer is valid for one value.
-    unsafe { output("intercomm", intercomm)?.write(MPI_COMM_NULL) };
-    refuse(MPI_ERR_UNSUPPORTED_OPERATION, "processes of two jobs cannot join")
-}
-
-/// `MPI_Publish_name`: there is no port that others could look up.
+/// `MPI_Publish_name`: no other job could connect, and the processes of this one have communicators to tell
+/// each other the names of ports.
 pub unsafe fn publish_name(
     _mpi: &Mpi,
     service_name: *const c_char,
@@ -197,10 +134,13 @@ pub unsafe fn publish_name(
     info::given(info)?;
     // SAFETY: the caller's pointers are those of strings.
     let (service, port) = unsafe { (text("service_name", service_name)?, text("port_name", port_name)?) };
-    refuse(
-        MPI_ERR_PORT,
-        &format!("service {service:?} cannot be published, because there is no port {port:?}"),
-    )
+    Err(Error::new(
+        MPI_ERR_SERVICE,
+        format!(
+            "service {service:?} cannot be published: names of services are not supported. Send the name of \
+             the port, {port:?}, in a message"
+        ),
+    ))
 }
 
 /// `MPI_Unpublish_name`: nothing was published.

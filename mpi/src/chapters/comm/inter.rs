@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Two groups meet: the context of their inter-communicator, and the remote group. `within` links the
 /// members of the local group. The local leader knows `other`: the link to the leader of the remote group,
 /// and its PE. A leader that knows the other one always tells it something, so that it does not wait in vain.
-fn meet(
+pub(super) fn meet(
     mpi: &Mpi,
     (local, leader): (&Group, usize),
     within: Link,

@@ -63,14 +63,31 @@ impl Link {
     }
 
     fn receive(&self, mpi: &Mpi, pe: Pe) -> Result<Vec<u64>> {
-        let pattern = Envelope::pattern(self.context, Some(pe), Some(self.tag));
+        self.receive_from(mpi, Some(pe)).map(|(_, words)| words)
+    }
+
+    /// Receives from one PE, or from any: the sender, and its words.
+    fn receive_from(&self, mpi: &Mpi, pe: Option<Pe>) -> Result<(Pe, Vec<u64>)> {
+        let pattern = Envelope::pattern(self.context, pe, Some(self.tag));
         let matched = mpi.core.match_message(&pattern);
+        let source = matched.status().source;
         let mut words = vec![0u64; matched.status().bytes / size_of::<u64>()];
         let room = (words.as_mut_ptr().cast(), size_of_val(&words[..]));
         // SAFETY: the words live until the receive is complete.
         let id = unsafe { mpi.core.start_receive_matched(matched, room, None) };
         mpi.core.wait_for_message(id);
-        Ok(words)
+        Ok((source, words))
+    }
+
+    /// Sends a word to a PE.
+    pub fn send_word(&self, mpi: &Mpi, pe: Pe, word: u64) -> Result {
+        self.send(mpi, pe, &[word])
+    }
+
+    /// Receives the word that some PE has sent: its sender, and the word.
+    pub fn receive_any(&self, mpi: &Mpi) -> Result<(Pe, u64)> {
+        let (pe, words) = self.receive_from(mpi, None)?;
+        Ok((pe, words.first().copied().unwrap_or_default()))
     }
 
     /// All members of a group meet: `found` is called at the root, with the error of a member if there is

@@ -13,6 +13,7 @@ mod inter;
 mod leave;
 mod link;
 mod meet;
+mod port;
 mod split_type;
 
 pub use agree::{Agreed, agree, digest};
@@ -23,6 +24,7 @@ pub use inquiry::*;
 pub use inter::*;
 pub use leave::*;
 pub use meet::{Words, barrier, gather, gather_words};
+pub use port::*;
 pub use split_type::*;
 
 use crate::abi::*;
