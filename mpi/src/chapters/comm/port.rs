@@ -19,6 +19,7 @@ use pelago_core::base::locked::locked;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::os::fd::BorrowedFd;
@@ -216,7 +217,8 @@ fn greet(socket: BorrowedFd<'_>, mine: Greeting) -> Result<Greeting> {
     let mut bytes = mine.map(u64::to_le_bytes).concat();
     let mut at = 0;
     while at < bytes.len() {
-        match rustix::io::write(socket, &bytes[at..]) {
+        // A socket that the other end has closed must not raise a signal.
+        match send(socket, &bytes[at..], SendFlags::NOSIGNAL) {
             Ok(sent) => at += sent,
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => wait_for(socket, PollFlags::OUT),
