@@ -41,7 +41,7 @@ pub use logging::{LogFilter, start_log};
 pub use pmi::client::PmiError;
 pub use pmix::client::PmixError;
 pub use print::{end_by_signal, print, print_stderr, tell};
-pub use process::{ProcessState, has_process_ended, process_state};
+pub use process::{ProcessState, has_process_ended, parent_of, process_state};
 pub use spawn::{
     AgentError, Captured, Cause, Failure, HeldSignals, InputTo, JobReport, JobSpec, LaunchError, Machines,
     PES_OF_TOOL, Program, RemoteShell, Tool, agent, launch, raise_open_files, resolve,

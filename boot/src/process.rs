@@ -38,6 +38,11 @@ pub fn process_state(pid: u32) -> ProcessState {
     state_of(&fields, &String::from_utf8_lossy(&status))
 }
 
+/// The parent of a process, if the system shows it.
+pub fn parent_of(pid: u32) -> Option<u32> {
+    stat_fields(pid)?.get(1)?.parse().ok()
+}
+
 /// Whether a process has ended, even if its parent has not collected its status. A process that the system
 /// does not show has not.
 pub fn has_process_ended(pid: u32) -> bool {
@@ -81,6 +86,12 @@ mod tests {
 
     fn state(stat: &[u8], status: &str) -> ProcessState {
         state_of(&fields_of(stat).unwrap_or_default(), status)
+    }
+
+    #[test]
+    fn parents_are_found() {
+        assert_eq!(parent_of(std::process::id()), Some(std::os::unix::process::parent_id()));
+        assert_eq!(parent_of(u32::MAX), None);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Reads and writes of another process's memory, by one system call and one copy.
 
+use pelago_boot::parent_of;
 use pelago_fabric::copy;
 use std::sync::Once;
 
@@ -17,16 +18,20 @@ const BATCH_BYTES: usize = 64 << 10;
 pub const GAP_BYTES: usize = 1024;
 
 /// Lets the other processes of this job read and write this one's memory, where the system lets only the
-/// ancestors of a process do that (Yama's `ptrace_scope` 1): all descendants of the launcher may.
+/// ancestors of a process do that (Yama's `ptrace_scope` 1): all descendants of the launcher may. Between the
+/// launcher and this process there may be a script, which is the leader of the process group then.
 pub fn permit_access() {
     // Other threads wait for the permission: a message that they announce is read at once.
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
         if scope.trim() == "1" {
+            let leader = rustix::process::getpgrp().as_raw_nonzero().get() as u32;
+            let launcher = parent_of(leader).filter(|&launcher| launcher > 1);
+            let launcher = launcher.unwrap_or_else(std::os::unix::process::parent_id);
             // SAFETY: the call changes who may trace this process, and accesses no memory. If it is refused,
             // the data are sent in pieces.
-            unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::getppid()) };
+            unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::c_ulong::from(launcher)) };
         }
     });
 }
