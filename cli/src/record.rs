@@ -140,7 +140,9 @@ impl Recording {
             && let Some(folder) = self.folder.take()
         {
             let folder = folder.display();
-            tell(&format!("pelago run: the records of the PEs stay in {folder}: pelago {command} {folder}\n"));
+            tell(&format!(
+                "pelago run: the records of the PEs stay in {folder}: pelago {command} {folder}\n"
+            ));
         }
         Err(error)
     }

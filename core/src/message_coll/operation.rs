@@ -147,9 +147,7 @@ impl Operation {
                 Work::Await(number) => Some(plan.receives[*number].from),
                 _ => None,
             },
-            Run::Exchange { exchange, members, .. } => {
-                exchange.source(members, self.at)
-            }
+            Run::Exchange { exchange, members, .. } => exchange.source(members, self.at),
         }
     }
 

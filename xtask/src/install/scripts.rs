@@ -105,7 +105,9 @@ mod tests {
     #[test]
     fn templates_are_filled_in() {
         for (path, text, _) in files() {
-            for mark in ["NAME", "LANGUAGE", "INTERFACE", "LIBRARY", "BESIDE", "COMPILER", "VARIABLE", "VERSION"] {
+            for mark in
+                ["NAME", "LANGUAGE", "INTERFACE", "LIBRARY", "BESIDE", "COMPILER", "VARIABLE", "VERSION"]
+            {
                 assert!(!text.contains(&format!("{mark}@")), "{path} has @{mark}@");
             }
         }

@@ -67,7 +67,8 @@ fn gdb_is_at_the_terminal_whatever_becomes_of_the_output() {
     for output in [&["--tag-output"][..], &["--output-dir", &out]] {
         let mut command = Command::new("python3");
         command.args([TERMINAL, env!("CARGO_BIN_EXE_pelago"), "run", "-n", "2", "--gdb=1"]).args(output);
-        command.args(["app:hello", "--", "(gdb) ", "print 6 * 7", "$1 = 42", "run", "exited normally", "quit"]);
+        command.args(["app:hello", "--", "(gdb) ", "print 6 * 7", "$1 = 42", "run"]);
+        command.args(["exited normally", "quit"]);
         let ended = Started::new(command).end();
         assert_eq!((ended.status, ended.stderr.as_str()), (0, ""), "{}", ended.stdout);
         assert!(ended.stdout.ends_with("status 0\n"), "{output:?}: {}", ended.stdout);

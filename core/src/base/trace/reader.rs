@@ -69,7 +69,10 @@ impl TimelineReader {
         }
         let [magic, version, pe, n_pes, pid, node, start_nanos, _] = header;
         if magic == 0 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the record of a PE that has not begun"));
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the record of a PE that has not begun",
+            ));
         }
         if magic != MAGIC || version != VERSION {
             return Err(invalid("this is not the timeline of a PE, or one of another version"));

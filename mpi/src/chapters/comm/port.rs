@@ -58,8 +58,13 @@ impl Port {
             words.next().is_none().then_some(Port { pe, pid, number })
         };
         let port = parsed().ok_or_else(|| no_port(name, "MPI_Open_port gives names of ports"))?;
-        let is_of_job = port.pe < mpi.core.n_pes() && mpi.core.pid_of(port.pe).is_none_or(|it| it == port.pid);
-        ensure!(is_of_job, MPI_ERR_PORT, "port {name:?} is one of another job. Only processes of one job connect");
+        let is_of_job =
+            port.pe < mpi.core.n_pes() && mpi.core.pid_of(port.pe).is_none_or(|it| it == port.pid);
+        ensure!(
+            is_of_job,
+            MPI_ERR_PORT,
+            "port {name:?} is one of another job. Only processes of one job connect"
+        );
         Ok(port)
     }
 
@@ -199,11 +204,16 @@ pub unsafe fn comm_join(mpi: &Mpi, fd: c_int, intercomm: *mut MPI_Comm) -> Resul
     let [mark, pe, pid, number] = greet(socket, mine)?;
     let port = Port { pe: pe as Pe, pid: pid as u32, number };
     let is_of_job = mark == MARK && Port::of(mpi, &port.to_string()).is_ok();
-    ensure!(is_of_job, MPI_ERR_UNSUPPORTED_OPERATION, "the other end of fd {fd} is not a process of this job");
+    ensure!(
+        is_of_job,
+        MPI_ERR_UNSUPPORTED_OPERATION,
+        "the other end of fd {fd} is not a process of this job"
+    );
     ensure!(port.pe != mpi.core.my_pe(), MPI_ERR_ARG, "the other end of fd {fd} is this process itself");
     let local = mpi.share_comm(MPI_COMM_SELF)?;
     let both = [(mine[1], mine[3]), (pe, number)];
-    let between = Link::named(format!("join {:?} {:?}", both.iter().min(), both.iter().max()).as_bytes(), &[]);
+    let between =
+        Link::named(format!("join {:?} {:?}", both.iter().min(), both.iter().max()).as_bytes(), &[]);
     let within = Link::new(local.context | EVERYONE, 0);
     let (context, remote) = meet(mpi, (&local.group, 0), within, Some((between, port.pe)), Ok(()))?;
     let made = local.child(mpi, context, local.group.clone(), Some(remote));
@@ -213,7 +223,8 @@ pub unsafe fn comm_join(mpi: &Mpi, fd: c_int, intercomm: *mut MPI_Comm) -> Resul
 
 /// Sends a greeting over a socket, and receives that of the other end.
 fn greet(socket: BorrowedFd<'_>, mine: Greeting) -> Result<Greeting> {
-    let failed = |error: Errno| Error::new(MPI_ERR_OTHER, format!("the socket of fd cannot be used: {error}"));
+    let failed =
+        |error: Errno| Error::new(MPI_ERR_OTHER, format!("the socket of fd cannot be used: {error}"));
     let mut bytes = mine.map(u64::to_le_bytes).concat();
     let mut at = 0;
     while at < bytes.len() {
