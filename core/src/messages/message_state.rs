@@ -39,11 +39,12 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    fn set(&mut self, number: usize, table: Option<Arc<Table>>) {
+    /// Sets a table: the one before.
+    fn set(&mut self, number: usize, table: Option<Arc<Table>>) -> Option<Arc<Table>> {
         if self.tables.len() <= number {
             self.tables.resize(number + 1, None);
         }
-        self.tables[number] = table;
+        std::mem::replace(&mut self.tables[number], table)
     }
 }
 
@@ -130,8 +131,10 @@ impl MessageState {
     pub fn forget(&self, world: &Messaging, number: u16) {
         let [requests, answers] = &self.inboxes;
         let (mut requests, mut answers) = (lock(requests), lock(answers));
-        requests.set(number.into(), None);
-        answers.set(number.into(), None);
+        let tables = [&mut requests, &mut answers].map(|inbox| inbox.set(number.into(), None));
         world.open_handlers.fetch_sub(1, Ordering::Relaxed);
+        drop((requests, answers));
+        // What handlers have captured may wait when it is dropped.
+        drop(tables);
     }
 }
