@@ -442,14 +442,14 @@ impl Segment {
     /// Maps the memory at any aligned address. The system chooses a range that is too long by the alignment,
     /// and the memory replaces a part of it.
     fn map_anywhere(pe: Pe, fd: impl AsFd, layout: Layout, bytes: usize) -> FabricResult<Segment> {
-        let failed = |e: rustix::io::Errno| FabricError::System {
+        let failed = |e: Errno| FabricError::System {
             pe,
             operation: format!("mapping the node's memory of {bytes} bytes"),
             reason: e.to_string(),
             remedy: "Lower PELAGO_HEAP_SIZE, or raise the limit of virtual memory (ulimit -v)",
         };
         let range_bytes =
-            bytes.checked_add(REGION_ALIGN_BYTES).ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
+            bytes.checked_add(REGION_ALIGN_BYTES).ok_or_else(|| failed(Errno::NOMEM))?;
         let (null, private) = (std::ptr::null_mut(), MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a new mapping at an address of the system's choice replaces no other mapping.
         let range = unsafe { rustix::mm::mmap_anonymous(null, range_bytes, ProtFlags::empty(), private) };
@@ -559,7 +559,7 @@ impl Segment {
 }
 
 /// A file of memory without a name, made by the system call `create`, or else in `/dev/shm`.
-fn unnamed_file(create: impl Fn(MemfdFlags) -> rustix::io::Result<OwnedFd>) -> rustix::io::Result<OwnedFd> {
+fn unnamed_file(create: impl Fn(MemfdFlags) -> Result<OwnedFd, Errno>) -> Result<OwnedFd, Errno> {
     // A system may refuse memory that can hold programs; kernels before 6.3 do not know the flag.
     let made = match create(MemfdFlags::CLOEXEC | MemfdFlags::NOEXEC_SEAL) {
         Err(Errno::INVAL) => create(MemfdFlags::CLOEXEC),
