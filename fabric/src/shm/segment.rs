@@ -448,8 +448,7 @@ impl Segment {
             reason: e.to_string(),
             remedy: "Lower PELAGO_HEAP_SIZE, or raise the limit of virtual memory (ulimit -v)",
         };
-        let range_bytes =
-            bytes.checked_add(REGION_ALIGN_BYTES).ok_or_else(|| failed(Errno::NOMEM))?;
+        let range_bytes = bytes.checked_add(REGION_ALIGN_BYTES).ok_or_else(|| failed(Errno::NOMEM))?;
         let (null, private) = (std::ptr::null_mut(), MapFlags::PRIVATE | MapFlags::NORESERVE);
         // SAFETY: a new mapping at an address of the system's choice replaces no other mapping.
         let range = unsafe { rustix::mm::mmap_anonymous(null, range_bytes, ProtFlags::empty(), private) };
