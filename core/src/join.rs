@@ -313,7 +313,7 @@ fn sized(wishes: Wishes, node_memory: impl Fn(u64) -> u64, n_pes: usize) -> Layo
     };
     let heap_bytes = match wishes.heap {
         SHARE => share,
-        // What a library and the program's static variables need lies beside the default size.
+        // The memory of a library and of static variables lies beside the default size.
         heap if heap & BEYOND_DEFAULT != 0 => {
             share.min(HEAP_BYTES_DEFAULT).saturating_add((heap ^ BEYOND_DEFAULT) as usize)
         }

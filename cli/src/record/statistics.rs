@@ -276,7 +276,8 @@ mod tests {
     pub fn sample() -> JobStatistics {
         let of = |pe: usize, wait: u64| {
             let text = format!(
-                "pelago statistics 2\npe\t{pe}\t2\t0\t10000000\t{wait}\nrow\trma\tput\t\t3\t3072\t3000\t2000\t0\n\
+                "pelago statistics 2\npe\t{pe}\t2\t0\t10000000\t{wait}\n\
+                 row\trma\tput\t\t3\t3072\t3000\t2000\t0\n\
                  row\twait\tbarrier\t\t1\t0\t{wait}\t{wait}\t0\npeer\t{}\t3\t3072\n",
                 1 - pe
             );

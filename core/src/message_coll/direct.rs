@@ -138,7 +138,7 @@ impl MessageGroup {
         let outcome = match self.len() > SEND_TO_ALL {
             // SAFETY: the word and the words live until the operation is over.
             true => unsafe { self.disseminate(world, all, from, into) },
-            // SAFETY: as above.
+            // SAFETY: the word and the words live until this operation is over as well.
             false => unsafe { self.send_to_all(world, all, from, into) },
         };
         if outcome.is_err() {

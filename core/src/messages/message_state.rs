@@ -134,7 +134,7 @@ impl MessageState {
         let tables = [&mut requests, &mut answers].map(|inbox| inbox.set(number.into(), None));
         world.open_handlers.fetch_sub(1, Ordering::Relaxed);
         drop((requests, answers));
-        // What handlers have captured may wait when it is dropped.
+        // Values that handlers have captured may wait when they are dropped.
         drop(tables);
     }
 }

@@ -1,4 +1,5 @@
-//! Ends of the processes of this node, which some launchers tell nobody: Slurm's `srun` lets the others go on.
+//! Ends of the processes of this node, which some launchers tell nobody: Slurm's `srun` lets the others go
+//! on.
 //!
 //! Invariant: a PE that waits for long looks at the processes of its node, at most at some of them in each
 //! round, and never at one with several PEs to which it belongs itself. All PEs that wait begin at different
