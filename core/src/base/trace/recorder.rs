@@ -227,12 +227,12 @@ mod tests {
     fn a_record_lies_at_the_time_at_which_it_was_made() {
         let folder = folder("clock");
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
-        let recorder = Recorder::new((0, 1), 0, [Some(&folder), None]).unwrap().unwrap();
+        let recorder = Recorder::new((11, 13), 0, [Some(&folder), None]).unwrap().unwrap();
         let before = now();
         recorder.note(Event::new(Category::Rma, "put"));
         let after = now();
         recorder.finish();
-        let mut reader = TimelineReader::open(&folder.join("pe-000000-0.trace")).unwrap();
+        let mut reader = TimelineReader::open(&folder.join("pe-000011-0.trace")).unwrap();
         let at = reader.start_nanos + reader.next_record().unwrap().unwrap().nanos;
         std::fs::remove_dir_all(&folder).unwrap();
         // The two clocks may be adjusted against each other by some nanoseconds.
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn the_waits_of_a_pe_are_those_of_the_thread_that_waits_longest() {
         let folder = folder("threads");
-        let recorder = Recorder::new((0, 1), 0, [None, Some(&folder)]).unwrap().unwrap();
+        let recorder = Recorder::new((12, 13), 0, [None, Some(&folder)]).unwrap().unwrap();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -253,7 +253,7 @@ mod tests {
             }
         });
         recorder.finish();
-        let text = std::fs::read_to_string(folder.join("pe-000000-0.stats")).unwrap();
+        let text = std::fs::read_to_string(folder.join("pe-000012-0.stats")).unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
         let of = PeStatistics::parse(&text).unwrap();
         let longest = of.rows.iter().map(|row| row.longest).max().unwrap();

@@ -189,7 +189,8 @@ unsafe fn make(
     unsafe { give(Some(made), newcomm) }
 }
 
-/// The words that a process sends to the other one over a socket: a mark, its PE, its process number, a number.
+/// The words that a process sends to the other one over a socket: a mark, its PE, its process number, a
+/// number.
 type Greeting = [u64; 4];
 const MARK: u64 = u64::from_le_bytes(*b"PELAJOIN");
 
