@@ -15,7 +15,8 @@ use pelago_core::coll::reduction::{Combiner, ReduceOp};
 use pelago_core::coll::shape::Operation;
 use pelago_core::memory::members::Members;
 use pelago_core::message_coll::{
-    Exchange, Memory, MessageCall, MessageGroup, Outcome, Pending, Receive, Send, SizeMismatch, Stage, Task,
+    Exchange, Memory, MessageCall, MessageGroup, Outcome, Pending, Receive, Send, Shorter, SizeMismatch,
+    Stage, Task,
 };
 use pelago_core::msg::envelope::Context;
 use pelago_core::{Core, join};
@@ -274,14 +275,18 @@ fn stages(core: &Core, group: &Arc<MessageGroup>) {
     }
 }
 
-/// A member that gets fewer bytes than it expects, or more, is told so, and the next operation is right.
+/// A member that gets more bytes than it expects is told so, and one that gets fewer, if the exchange is an
+/// exact one; otherwise that is noted. The next operation is right.
 fn sizes_that_disagree(core: &Core, group: &Arc<MessageGroup>) {
     let (me, n) = (group.me, group.len());
-    for (expected, found) in [(8, 4), (4, 8), (8, 0), (50_000, 49_999), (49_999, 50_000)] {
+    let sizes = [(8, 4), (4, 8), (8, 0), (50_000, 49_999), (49_999, 50_000)];
+    for (is_exact, (expected, found)) in [true, false].into_iter().flat_map(|it| sizes.map(|of| (it, of))) {
         let data = vec![me as u8; found];
         let mut all = vec![0u8; expected * n];
         let start = all.as_mut_ptr();
-        let mut exchange = Exchange::default();
+        let shorter = Arc::new(Shorter::default());
+        let noted = Some(Arc::clone(&shorter));
+        let mut exchange = Exchange { is_exact, shorter: noted, ..Exchange::default() };
         if me == 0 {
             let into = |from: usize| start.wrapping_add(from * expected);
             let receive = |from| Receive { from, slot: 0, into: into(from), bytes: expected };
@@ -292,8 +297,13 @@ fn sizes_that_disagree(core: &Core, group: &Arc<MessageGroup>) {
         // SAFETY: the lists live until the exchange is over.
         let outcome = unsafe { core.message_coll.run_exchange(core, group, "test", &exchange) };
         let pe = group.members.pe(1 % n);
-        let right = if me == 0 && n > 1 { Err(SizeMismatch { pe, expected, found }) } else { Ok(()) };
+        let is_wrong = me == 0 && n > 1 && (is_exact || found > expected);
+        let right = if is_wrong { Err(SizeMismatch { pe, expected, found }) } else { Ok(()) };
         assert_eq!(outcome, right, "of {expected} bytes {found} were sent");
+        if me == 0 && !is_exact {
+            let told = (1..n).map(|from| shorter.found(start.wrapping_add(from * expected), expected));
+            assert!(told.into_iter().all(|told| told == found.min(expected)), "of {expected} bytes {found}");
+        }
         let kept = all.iter().enumerate().filter(|&(i, _)| i % expected < found && i >= expected);
         assert!(me > 0 || kept.into_iter().all(|(i, &byte)| byte == (i / expected) as u8));
     }
