@@ -1,9 +1,9 @@
 //! Ends of the processes of this node, which some launchers tell nobody: Slurm's `srun` lets the others go
 //! on.
 //!
-//! Invariant: a PE that waits for long looks at the processes of its node, at most at some of them in each
-//! round, and never at one with several PEs to which it belongs itself. All PEs that wait begin at different
-//! ones, and the first that finds a PE which has ended without leaving the job ends the job.
+//! Invariant: a PE that waits for long looks at a few processes of its node in each round, not at its own.
+//! Each PE starts with the PEs behind it. The first PE that finds a process which has ended without leaving
+//! the job ends the job.
 
 use super::engine::Engine;
 use crate::Pe;
