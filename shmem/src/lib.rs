@@ -22,6 +22,7 @@ mod symmetric;
 
 // The chapters of the standard, and extensions.
 mod amo;
+mod cache;
 mod collective;
 mod context;
 mod extension;
@@ -43,6 +44,7 @@ mod api {
     use crate::base::abi::*;
 
     mod amo;
+    mod cache;
     mod collective;
     mod context;
     mod extension;

@@ -212,6 +212,18 @@ static void check_mistake(const char *mistake) {
     shmem_global_exit(98);
 }
 
+/* Functions that the standard removed, and that change nothing. */
+static void check_caches(void) {
+    long value = 7;
+    shmem_set_cache_inv();
+    shmem_set_cache_line_inv(&value);
+    shmem_udcflush();
+    shmem_udcflush_line(&value);
+    shmem_clear_cache_line_inv(&value);
+    shmem_clear_cache_inv();
+    check(value == 7);
+}
+
 int main(int count, char **words) {
     shmem_init();
     me = shmem_my_pe();
@@ -219,6 +231,7 @@ int main(int count, char **words) {
     if (count > 1) {
         check_mistake(words[1]);
     }
+    check_caches();
     on_both(check_on, &area_static, sizeof area_static);
     shmem_finalize();
     return 0;

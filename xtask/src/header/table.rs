@@ -88,5 +88,6 @@ chapters! {
     "../../../shmem/src/api/p2p.rs" p2p,
     "../../../shmem/src/api/order.rs" order,
     "../../../shmem/src/api/lock.rs" lock,
+    "../../../shmem/src/api/cache.rs" cache,
     "../../../shmem/src/api/extension.rs" extension,
 }

@@ -1,9 +1,10 @@
 //! The names of the library: the shared library, the archive and the headers have the same, and they are
 //! those of the standard.
 //!
-//! `symbols.txt` are the functions of OpenSHMEM 1.6, with those of the profiling interface, sorted;
-//! `generics.txt` the generic names, each with how many functions it stands for. `extensions.txt` are the
-//! functions of docs/openshmem-extensions.md, which have no profiling interface.
+//! `symbols.txt` are the functions of OpenSHMEM 1.6 and those of caches, which 1.5 removed, with those of
+//! the profiling interface, sorted; `generics.txt` the generic names, each with how many functions it stands
+//! for. `extensions.txt` are the functions of docs/openshmem-extensions.md, which have no profiling
+//! interface.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
