@@ -5,7 +5,7 @@ use crate::base::abi::c_void;
 use crate::base::fault::Call;
 
 /// `shmem_clear_cache_inv`, `shmem_set_cache_inv`, `shmem_udcflush`.
-pub(crate) fn nothing(_call: Call) {}
+pub(crate) unsafe fn nothing(_call: Call) {}
 
 /// `shmem_clear_cache_line_inv`, `shmem_set_cache_line_inv`, `shmem_udcflush_line`.
-pub(crate) fn nothing_at(_call: Call, _dest: *mut c_void) {}
+pub(crate) unsafe fn nothing_at(_call: Call, _dest: *mut c_void) {}

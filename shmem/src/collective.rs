@@ -10,7 +10,6 @@ use crate::base::abi::{Ctx, TeamHandle, c_int, c_void, ptrdiff_t, size_t};
 use crate::base::fault::{Call, Mark, OrFail, fail};
 use crate::base::hot::JOB;
 use crate::library::{self, Library};
-use crate::rma::{self, Kind};
 use crate::symmetric::spans::{Operand, Stored, Unit};
 use crate::team;
 use pelago::{Collective, Team};
@@ -319,34 +318,14 @@ impl Library {
         nelems: usize,
         root: usize,
     ) {
-        let is_root = team.my_rank() == root;
-        if team.is_plain() {
-            // The direct forms write only the target at the root, which is its source here.
-            let source = self.span(call, Operand::Source, source, nelems);
-            let target = if is_root { source } else { self.span(call, Operand::Dest, dest, nelems) };
-            return team.broadcast(root, target, source).or_fail(call);
+        let source = self.span(call, Operand::Source, source, nelems);
+        let (is_root, is_plain) = (team.my_rank() == root, team.is_plain());
+        // The direct forms write only the target at the root, which is its source here.
+        let target = if is_root && is_plain { source } else { self.span(call, Operand::Dest, dest, nelems) };
+        match is_plain {
+            true => team.broadcast(root, target, source),
+            false => team.broadcast_to_others(root, target, source),
         }
-        let words = [root as u64, (nelems as u64) << 8 | size_of::<U>() as u64];
-        let told = team.exchange_words("broadcast_to_others", words).or_fail(call);
-        if let Some(rank) = told.iter().position(|&theirs| theirs != words) {
-            let (pe, theirs) = (team.pe(rank), told[rank]);
-            let describe = |[root, size]: [u64; 2]| {
-                format!("root {root}, {} elements of {} bytes", size >> 8, size & 0xff)
-            };
-            let (theirs, mine) = (describe(theirs), describe(words));
-            fail(
-                call,
-                format_args!("PE {pe} calls it with other arguments ({theirs}) than this PE ({mine})"),
-            );
-        }
-        self.span(call, Operand::Dest, dest, nelems);
-        if !is_root {
-            let (pe, bytes) = (team.pe(root) as c_int, nelems * size_of::<U>());
-            // SAFETY: the target has this many bytes, as was just checked.
-            unsafe {
-                rma::get_cold(dest.cast(), source.cast(), bytes, pe, Ctx::DEFAULT, call, Kind::Blocking)
-            };
-        }
-        meet(call, team);
+        .or_fail(call);
     }
 }

@@ -87,8 +87,23 @@ impl<'a> Call<'a> {
         world.tally.span(|| Event::new(Category::Collective, self.name()).detailed(form).of_bytes(bytes))
     }
 
+    /// Whether source and target are the same elements. All members find the same, also if the root of a
+    /// broadcast leaves its target as it is: then its own places are the same, but not those of the others.
     pub fn is_in_place(&self) -> bool {
-        self.operands.is_some_and(|(target, source)| target.own == source.own && self.count > 0)
+        self.operands.is_some_and(|(target, source)| {
+            target.own == source.own && target.offset_bytes == source.offset_bytes && self.count > 0
+        })
+    }
+
+    /// A broadcast that does not write to the root's target: there the source takes its place. No algorithm
+    /// sends the root a part of the block.
+    #[must_use]
+    pub fn sparing_root(self, me: Rank) -> Call<'a> {
+        let spared = |(target, source): (Operand<'a>, Operand<'a>)| match me == self.root {
+            true => (Operand { own: source.own, ..target }, source),
+            false => (target, source),
+        };
+        Call { operands: self.operands.map(spared), ..self }
     }
 
     /// The combiner of an operation that combines elements.

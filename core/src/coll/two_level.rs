@@ -501,6 +501,7 @@ impl TwoLevel<'_> {
         unsafe {
             match self.has_mates() {
                 true => self.node().broadcast(place, &|_| start, &|_| target, bytes),
+                false if target == start => {}
                 false => copy::transfer(target, start, bytes),
             }
         }
@@ -553,7 +554,10 @@ impl TwoLevel<'_> {
         if self.levels.node.my_rank() == place {
             self.staging().broadcast(root, unit, page);
         }
-        // SAFETY: the caller has promised the target.
+        // A root whose target is its source has its data there.
+        let has_data = self.team.my_rank() == root && target.cast_const() == source;
+        let target = if has_data { page.start() } else { target };
+        // SAFETY: the caller has promised the target; a page holds the staged data.
         unsafe { self.spread(place, page, target, bytes) };
     }
 

@@ -409,6 +409,22 @@ impl<'w> Team<'w> {
         )
     }
 
+    /// As [`broadcast`](Collective::broadcast), but the root's target stays as it is. Collective.
+    ///
+    /// # Errors
+    /// Those of [`broadcast`](Collective::broadcast).
+    #[doc(hidden)]
+    #[track_caller]
+    pub fn broadcast_to_others<T: Element>(
+        &self,
+        root: Rank,
+        target: Span<'_, T>,
+        source: Span<'_, T>,
+    ) -> Result<()> {
+        let call = Call::new(Operation::Broadcast, root, target.len(), target.operand(), source.operand());
+        self.core.do_call(self.world.core(), &call.sparing_root(self.my_rank()))
+    }
+
     /// Waits until all members have entered, and completes all operations that they issued before, except
     /// through a [`Context`](crate::Context). Collective.
     ///

@@ -214,8 +214,8 @@ impl<'w> Team<'w> {
         Ok(Space::new(self.world, self.core.space(self.world.core(), bytes)?))
     }
 
-    /// Exchanges two words of each member, and returns those of all members by rank, for the calls `collect`
-    /// (all-gather of lengths) and `broadcast_to_others`. Collective on this team, a meeting.
+    /// Exchanges two words of each member, and returns those of all members by rank, for calls such as
+    /// `collect` (all-gather of lengths). Collective on this team, a meeting.
     ///
     /// # Errors
     /// If a member makes another call, as far as that can be detected.

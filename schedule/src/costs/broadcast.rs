@@ -63,6 +63,24 @@ fn large_blocks_go_in_parts() {
     }
 }
 
+/// So a broadcast that leaves the root's target as it is takes the same schedules.
+#[test]
+fn nobody_sends_to_the_root() {
+    let teams = || TEAMS.into_iter().filter(|&n| n < 50);
+    for (algorithm, n) in TABLE.iter().flat_map(|algorithm| teams().map(move |n| (algorithm, n))) {
+        for root in roots(n) {
+            for rank in 0..n {
+                let nodes: Vec<u32> = (0..n).map(|rank| rank as u32 / 3).collect();
+                let shape =
+                    Shape { root, nodes: nodes.into(), ..Shape::new(Operation::Broadcast, rank, n, 40, 8) };
+                let steps = algorithm.schedule(&shape, 240).steps;
+                let sends = |step: &Step| matches!(*step, Step::Put { to, .. } if to == root);
+                assert!(!steps.iter().any(sends), "{}, n {n}, root {root}, rank {rank}", algorithm.name);
+            }
+        }
+    }
+}
+
 #[test]
 fn fixed_edges_do_not_depend_on_the_root() {
     let edges = |name, n, root| -> BTreeSet<(Rank, Rank)> {

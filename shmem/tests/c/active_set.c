@@ -221,13 +221,46 @@ static void check_caches(void) {
     shmem_udcflush_line(&value);
     shmem_clear_cache_line_inv(&value);
     shmem_clear_cache_inv();
-    check(value == 7);
+    CHECK(value == 7);
+}
+
+/* Blocks from one that fits into a message to one that takes several, from every root; the root's own is not
+ * written. */
+static void check_broadcasts(void) {
+    static long psync[SHMEM_BCAST_SYNC_SIZE];
+    static const size_t counts[] = {1, 1000, 5000, 100001};
+    const size_t most = 100001;
+    long *source = shmem_malloc(most * sizeof *source), *dest = shmem_malloc(most * sizeof *dest);
+    for (size_t i = 0; i < SHMEM_BCAST_SYNC_SIZE; i++) {
+        psync[i] = SHMEM_SYNC_VALUE;
+    }
+    for (size_t at = 0; at < COUNT(counts) * n; at++) {
+        const size_t length = counts[at / n];
+        const int root = at % n;
+        for (size_t i = 0; i < most; i++) {
+            source[i] = me * 1000003L + (long) (i + at);
+            dest[i] = -1;
+        }
+        shmem_barrier_all();
+        shmem_broadcast64(dest, source, length, root, 0, 0, n, psync);
+        for (size_t i = 0; i < most; i++) {
+            CHECK(dest[i] == (me != root && i < length ? root * 1000003L + (long) (i + at) : -1));
+            CHECK(source[i] == me * 1000003L + (long) (i + at));
+        }
+    }
+    shmem_free(dest);
+    shmem_free(source);
 }
 
 int main(int count, char **words) {
     shmem_init();
     me = shmem_my_pe();
     n = shmem_n_pes();
+    if (count > 1 && strcmp(words[1], "broadcasts") == 0) {
+        check_broadcasts();
+        shmem_finalize();
+        return 0;
+    }
     if (count > 1) {
         check_mistake(words[1]);
     }

@@ -1,6 +1,6 @@
 //! Active sets: the deprecated collective operations of the C library.
 
-use crate::common::{assert_mistakes, c_file, run, run_everywhere, run_with};
+use crate::common::{ROUTES, assert_mistakes, c_file, run, run_everywhere, run_with};
 
 #[test]
 fn operations() {
@@ -10,6 +10,34 @@ fn operations() {
 #[test]
 fn operations_with_checks() {
     run(&c_file("active_set", &[]), 3, &[("PELAGO_CHECK", "on")]).assert_silent();
+}
+
+/// No algorithm writes at the root, whose target a broadcast over an active set leaves as it is.
+#[test]
+fn broadcasts_by_every_algorithm_leave_the_target_of_the_root() {
+    let program = c_file("active_set", &[]);
+    for variables in ROUTES {
+        run_with(&program, &["broadcasts"], 4, variables).assert_silent();
+    }
+    let algorithms = [
+        "linear",
+        "balanced_tree",
+        "binomial",
+        "k_nomial",
+        "scatter_all_gather",
+        "chain",
+        "doubling",
+        "fixed_tree",
+        "hierarchical",
+    ];
+    for algorithm in algorithms {
+        let choice = format!("broadcast={algorithm}");
+        for form in ["auto", "schedule"] {
+            let variables =
+                [("PELAGO_SIM_NODES", "2"), ("PELAGO_COLL", choice.as_str()), ("PELAGO_COLL_FORM", form)];
+            run_with(&program, &["broadcasts"], 4, &variables).assert_silent();
+        }
+    }
 }
 
 #[test]
