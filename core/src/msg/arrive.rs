@@ -66,7 +66,9 @@ impl State {
     }
 
     /// Takes messages of a mapped PE that have come, while receives are posted and there is room to keep
-    /// them. After that a new receive often finds none posted before it, and need not be posted.
+    /// them. After that a new receive often finds none posted before it, and need not be posted. A long
+    /// message stays where it is until this PE makes progress: it would be copied now, before this PE has
+    /// started its own sends, for which the other one waits.
     #[inline]
     pub(super) fn take_for_posted(&mut self, world: &Teams, from: Pe) -> Result<(), String> {
         let State { inputs, exchange, .. } = self;
@@ -74,13 +76,20 @@ impl State {
         for _ in 0..BATCH {
             let peer = &exchange.peers[from];
             let has_room = peer.arrived - peer.matched < exchange.kept_max;
-            let goes_on = has_room && exchange.matching.has_posted();
+            let goes_on = has_room && exchange.matching.has_posted() && !is_long_next(unsolicited);
             if !goes_on || !take_next(unsolicited, exchange, world, from)? {
                 break;
             }
         }
         Ok(())
     }
+}
+
+/// Whether the next message of a FIFO announces a long one.
+#[inline]
+fn is_long_next(fifo: &mut Consumer<'_>) -> bool {
+    let Ok(Some(([first, _], _))) = fifo.oldest() else { return false };
+    matches!(Kind::of(first), Some((Kind::Announce, _)))
 }
 
 /// Takes the next message of a PE's FIFO. Returns whether there was one.
