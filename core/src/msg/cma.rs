@@ -7,7 +7,7 @@
 //! Invariant: only messages that come when no other one is arriving from their sender are timed in pieces.
 
 use super::request::RequestId;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The length from which on the sender may help.
 const HELPED_BYTES_MIN: usize = 24 << 10;
@@ -23,6 +23,11 @@ const TRIAL_BYTES_MAX: usize = 4 << 20;
 /// A sender helps if the read would take more nanoseconds. Help costs a message, and more system calls; and
 /// what the sender has written lies in the wrong core's cache.
 const HELPED_NS_MIN: f64 = 6000.0;
+/// A sender that was later than this with its last part, and later than a read of the whole message takes, has
+/// lost its core to another process for a time slice, or its receiver has.
+const LATE: Duration = Duration::from_micros(600);
+/// The time without help after that, as a multiple of the delay.
+const PAUSE_AFTER_LATE_HELP: u32 = 50;
 /// Pieces must take less than this part of the time of a read: during a read the sender need not call
 /// anything.
 const PIECES_AT_MOST: f64 = 0.85;
@@ -35,6 +40,8 @@ pub(super) struct Cma {
     classes: [Class; 3],
     /// Reads of [`HELPED_BYTES_MIN`] and more without the sender's help.
     alone: Trials,
+    /// The time until which no sender is asked for help, because one was late.
+    helps_again: Option<Instant>,
     /// A message that comes in pieces and is timed: its receive, its length, and when it was asked for.
     timed: Option<(RequestId, usize, Instant)>,
 }
@@ -80,7 +87,7 @@ impl Class {
 impl Cma {
     pub(super) fn new(forced: Option<bool>) -> Cma {
         let class = Class { reads: Trials::NONE, pieces: Trials::NONE };
-        Cma { forced, classes: [class; 3], alone: Trials::NONE, timed: None }
+        Cma { forced, classes: [class; 3], alone: Trials::NONE, helps_again: None, timed: None }
     }
 
     fn class(&mut self, bytes: usize) -> &mut Class {
@@ -94,8 +101,22 @@ impl Cma {
     }
 
     /// Whether the sender is to help reading a message.
-    pub(super) fn wants_help(&self, bytes: usize) -> bool {
-        bytes >= HELPED_BYTES_MIN && self.alone.are_over() && self.alone.best * bytes as f64 > HELPED_NS_MIN
+    pub(super) fn wants_help(&mut self, bytes: usize) -> bool {
+        let pays = bytes >= HELPED_BYTES_MIN
+            && self.alone.are_over()
+            && self.alone.best * bytes as f64 > HELPED_NS_MIN;
+        if pays && self.helps_again.is_some_and(|again| Instant::now() >= again) {
+            self.helps_again = None;
+        }
+        pays && self.helps_again.is_none()
+    }
+
+    /// The receiver of a message has waited for its sender's last part.
+    pub(super) fn note_help(&mut self, bytes: usize, waited: Duration) {
+        let read = Duration::from_nanos((self.alone.best * bytes as f64) as u64);
+        if waited > LATE.max(read) {
+            self.helps_again = Some(Instant::now() + PAUSE_AFTER_LATE_HELP * waited);
+        }
     }
 
     /// The trials that a read of this length counts for, unless they are over.
@@ -193,6 +214,21 @@ mod tests {
             cma.alone.best = 1.0;
             assert!(cma.wants_help(HELPED_BYTES_MIN) && !cma.wants_help(HELPED_BYTES_MIN - 1));
         }
+    }
+
+    /// A sender that is late once is not asked for a while: its core, or the receiver's, has other work.
+    #[test]
+    fn a_sender_that_was_late_does_not_help_for_a_while() {
+        let mut cma = Cma::new(Some(true));
+        cma.alone = Trials { n: TRIALS, best: 1.0 };
+        let hour = Duration::from_secs(3600);
+        cma.note_help(1 << 20, LATE);
+        cma.note_help(1 << 20, Duration::from_nanos(1 << 20));
+        assert!(cma.wants_help(1 << 20), "not later than a read of the message takes");
+        cma.note_help(1 << 20, hour);
+        assert!(!cma.wants_help(1 << 20));
+        cma.helps_again = Some(Instant::now());
+        assert!(cma.wants_help(1 << 20) && cma.helps_again.is_none());
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::coll::teams::Teams;
 use pelago_fabric::shm::cooperative::{Helped, SharedCopy, UNITS_MAX};
 use pelago_fabric::sync::spin_or_yield;
 use std::ops::Range;
+use std::time::Instant;
 
 /// Bytes of a unit, unless a message has too many of them.
 const UNIT_BYTES: usize = 4096;
@@ -74,15 +75,23 @@ impl Exchange {
         while let Some(part) = copy.claim_front(round, units.least()) {
             is_read &= units.range(part).is_some_and(read);
         }
-        let mut turns = 0;
+        let (mut turns, mut since) = (0, None);
         loop {
             match copy.helped(round, units.count()) {
-                Helped::Written => return is_read,
+                Helped::Written => {
+                    if let Some(since) = since {
+                        self.cma.note_help(bytes, Instant::elapsed(&since));
+                    }
+                    return is_read;
+                }
                 Helped::Refused(part) => {
                     self.peers[from].is_writable = false;
                     return is_read && units.range(part).is_some_and(read);
                 }
-                Helped::Writing => spin_or_yield(&mut turns),
+                Helped::Writing => {
+                    since.get_or_insert_with(Instant::now);
+                    spin_or_yield(&mut turns);
+                }
             }
             if turns.is_multiple_of(LOOKS) && !process::exists(pid, address) {
                 return false;
