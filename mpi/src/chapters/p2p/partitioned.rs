@@ -546,6 +546,11 @@ pub unsafe fn parrived(mpi: &Mpi, request: MPI_Request, partition: c_int, flag: 
         }
         _ => Ok(true),
     })?;
+    if has_arrived {
+        // This call may have matched partitions that had come before, which woke nobody. Another thread may
+        // wait for the operation, and sleep.
+        mpi.core.ring_own_sleepers();
+    }
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { flag.write(has_arrived.into()) };
     Ok(())
