@@ -23,8 +23,8 @@ const TRIAL_BYTES_MAX: usize = 4 << 20;
 /// A sender helps if the read would take more nanoseconds. Help costs a message, and more system calls; and
 /// what the sender has written lies in the wrong core's cache.
 const HELPED_NS_MIN: f64 = 6000.0;
-/// A sender that was later than this with its last part, and later than a read of the whole message takes, has
-/// lost its core to another process for a time slice, or its receiver has.
+/// A sender that was later than this with its last part, and later than a read of the whole message takes,
+/// has lost its core to another process for a time slice, or its receiver has.
 const LATE: Duration = Duration::from_micros(600);
 /// The time without help after that, as a multiple of the delay.
 const PAUSE_AFTER_LATE_HELP: u32 = 50;

@@ -422,7 +422,8 @@ impl Engine {
     }
 }
 
-/// What a poll looks at: it takes as many times longer, and the awaited PE may need this core.
+/// The number of things that a poll looks at: it takes as many times longer, and the awaited PE may need this
+/// core.
 #[inline(always)]
 fn looked_at(awaited: Awaited) -> u32 {
     match awaited {
