@@ -31,7 +31,7 @@ const LOOKS_PER_CHECK: u32 = 16;
 const CHECKS_PER_WATCH: u32 = 4;
 /// The number of polls between two yields of a PE that has its core for itself.
 const LOOKS_PER_YIELD: u32 = 1024;
-/// The most events for which a PE polls the less often, the more they are.
+/// The number of events from which on a PE polls no less often than for fewer.
 const EVENTS_MAX: u32 = 64;
 /// The most rounds of progress between two checks of a condition whose change wakes nobody.
 const ROUNDS_BETWEEN_POLLS: u32 = 256;
