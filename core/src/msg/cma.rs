@@ -40,7 +40,7 @@ pub(super) struct Cma {
     classes: [Class; 3],
     /// Reads of [`HELPED_BYTES_MIN`] and more without the sender's help.
     alone: Trials,
-    /// The time until which no sender is asked for help, because one was late.
+    /// When senders are asked for help again, if one was late.
     helps_again: Option<Instant>,
     /// A message that comes in pieces and is timed: its receive, its length, and when it was asked for.
     timed: Option<(RequestId, usize, Instant)>,
@@ -101,18 +101,15 @@ impl Cma {
     }
 
     /// Whether the sender is to help reading a message.
-    pub(super) fn wants_help(&mut self, bytes: usize) -> bool {
-        let pays = bytes >= HELPED_BYTES_MIN
+    pub(super) fn wants_help(&self, bytes: usize) -> bool {
+        bytes >= HELPED_BYTES_MIN
             && self.alone.are_over()
-            && self.alone.best * bytes as f64 > HELPED_NS_MIN;
-        if pays && self.helps_again.is_some_and(|again| Instant::now() >= again) {
-            self.helps_again = None;
-        }
-        pays && self.helps_again.is_none()
+            && self.alone.best * bytes as f64 > HELPED_NS_MIN
+            && self.helps_again.is_none_or(|again| Instant::now() >= again)
     }
 
-    /// The receiver of a message has waited for its sender's last part.
-    pub(super) fn note_help(&mut self, bytes: usize, waited: Duration) {
+    /// Takes note of how long this PE has waited for the sender's last part of a message.
+    pub(super) fn note_wait_for_help(&mut self, bytes: usize, waited: Duration) {
         let read = Duration::from_nanos((self.alone.best * bytes as f64) as u64);
         if waited > LATE.max(read) {
             self.helps_again = Some(Instant::now() + PAUSE_AFTER_LATE_HELP * waited);
@@ -222,13 +219,13 @@ mod tests {
         let mut cma = Cma::new(Some(true));
         cma.alone = Trials { n: TRIALS, best: 1.0 };
         let hour = Duration::from_secs(3600);
-        cma.note_help(1 << 20, LATE);
-        cma.note_help(1 << 20, Duration::from_nanos(1 << 20));
+        cma.note_wait_for_help(1 << 20, LATE);
+        cma.note_wait_for_help(1 << 20, Duration::from_nanos(1 << 20));
         assert!(cma.wants_help(1 << 20), "not later than a read of the message takes");
-        cma.note_help(1 << 20, hour);
+        cma.note_wait_for_help(1 << 20, hour);
         assert!(!cma.wants_help(1 << 20));
         cma.helps_again = Some(Instant::now());
-        assert!(cma.wants_help(1 << 20) && cma.helps_again.is_none());
+        assert!(cma.wants_help(1 << 20), "the pause is over");
     }
 
     #[test]

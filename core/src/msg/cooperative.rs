@@ -1,6 +1,7 @@
 //! Long messages that both ends copy. The receiver reads the data from the front, by system calls, and asks
 //! the sender for help. A sender that makes progress, as it does while it waits, writes parts from the back
-//! into the receiver's buffer. A sender that computes does not help, and the receiver reads all.
+//! into the receiver's buffer. A sender that computes does not help, and the receiver reads all. If a sender
+//! that helps loses its core to another process, the receiver reads alone for a while.
 //!
 //! Invariant: `read_process` returns when the sender writes no more, so that a buffer is accessed only
 //! before its receive is complete.
@@ -75,12 +76,12 @@ impl Exchange {
         while let Some(part) = copy.claim_front(round, units.least()) {
             is_read &= units.range(part).is_some_and(read);
         }
-        let (mut turns, mut since) = (0, None);
+        let (mut turns, mut since) = (0, None::<Instant>);
         loop {
             match copy.helped(round, units.count()) {
                 Helped::Written => {
                     if let Some(since) = since {
-                        self.cma.note_help(bytes, Instant::elapsed(&since));
+                        self.cma.note_wait_for_help(bytes, since.elapsed());
                     }
                     return is_read;
                 }

@@ -31,8 +31,6 @@ const LOOKS_PER_CHECK: u32 = 16;
 const CHECKS_PER_WATCH: u32 = 4;
 /// The number of polls between two yields of a PE that has its core for itself.
 const LOOKS_PER_YIELD: u32 = 1024;
-/// The number of events from which on a PE polls no less often than for fewer.
-const EVENTS_MAX: u32 = 64;
 /// The most rounds of progress between two checks of a condition whose change wakes nobody.
 const ROUNDS_BETWEEN_POLLS: u32 = 256;
 /// The number of yields before a PE sleeps, on a shared core, in a wait for a PE of its node.
@@ -138,7 +136,7 @@ impl Engine {
     fn spins_for(&self, awaited: Awaited) -> u32 {
         match self.net.is_some() && self.is_near(awaited) == Some(false) {
             true => 0,
-            false => self.policy.spins / looked_at(awaited),
+            false => self.policy.spins,
         }
     }
 
@@ -194,7 +192,7 @@ impl Engine {
         let (since, mut sharing) = (Instant::now(), Sharing::default());
         for yields in 0u32.. {
             // The first yields follow each other: a PE that shares its core without knowing lets others run.
-            let looks = if yields < self.policy.yields { 1 } else { LOOKS_PER_YIELD / looked_at(awaited) };
+            let looks = if yields < self.policy.yields { 1 } else { LOOKS_PER_YIELD };
             if has_come_soon(looks, spin_once, ready) {
                 return;
             }
@@ -419,16 +417,6 @@ impl Engine {
                 false => rustix::thread::sched_yield(),
             }
         }
-    }
-}
-
-/// The number of things that a poll looks at: it takes as many times longer, and the awaited PE may need this
-/// core.
-#[inline(always)]
-fn looked_at(awaited: Awaited) -> u32 {
-    match awaited {
-        Awaited::Events { count } => (count as u32).clamp(1, EVENTS_MAX),
-        _ => 1,
     }
 }
 
