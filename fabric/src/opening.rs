@@ -4,7 +4,7 @@
 
 use crate::secret::Secret;
 use crate::types::Pe;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// The parameters with which a provider opens the endpoints of its PEs.
 #[derive(Clone)]
@@ -66,6 +66,8 @@ pub struct TcpChoice {
     /// The congestion control of connections by its name, or `system` for the system's; `None` for the
     /// system's unless it paces.
     pub congestion: Option<String>,
+    /// The ports at which the process listens; `None` for those that the system chooses.
+    pub ports: Option<RangeInclusive<u16>>,
     /// Whether a goodbye that cannot be sent is a panic, as in tests. Otherwise it is given up.
     pub insists_on_goodbye: bool,
     /// Whether connections are encrypted: the same for all processes of the job.

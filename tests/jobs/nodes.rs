@@ -126,6 +126,15 @@ fn a_congestion_control_that_the_system_does_not_permit_is_named() {
 }
 
 #[test]
+fn the_ports_can_be_chosen() {
+    let settings = [TWO_NODES, TCP, ("PELAGO_TCP_PORTS", "24000-24999")];
+    expect_success(&try_processes!(4, settings, once_to_everybody));
+    let settings = [TWO_NODES, TCP, ("PELAGO_TCP_PORTS", "25000")];
+    let words = words_of(&try_processes!(4, settings, once_to_everybody));
+    assert!(words.contains("25000 are in use") && words.contains("PELAGO_TCP_PORTS"), "{words}");
+}
+
+#[test]
 fn the_congestion_control_can_be_chosen() {
     expect_success(&try_processes!(
         4,

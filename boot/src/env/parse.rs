@@ -2,6 +2,7 @@
 //!
 //! Invariant: the functions are total: no text makes them panic, and no number overflows silently.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::{
@@ -194,6 +195,17 @@ pub(super) fn auto_text(value: &str) -> Option<Option<String>> {
     if is_auto(value) { Some(None) } else { text(value) }
 }
 
+/// Parses a port or a range of ports, or `auto`.
+pub(super) fn auto_ports(text: &str) -> Option<Option<RangeInclusive<u16>>> {
+    if is_auto(text) {
+        return Some(None);
+    }
+    let port = |text: &str| text.parse().ok().filter(|&port: &u16| port > 0 && !text.starts_with('+'));
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last) = (port(first)?, port(last)?);
+    (first <= last).then_some(Some(first..=last))
+}
+
 fn is_auto(text: &str) -> bool {
     text.eq_ignore_ascii_case("auto")
 }
@@ -207,6 +219,17 @@ mod tests {
         assert_eq!((pes("1"), pes("4096")), (Some(1), Some(4096)));
         for text in ["0", "-1", "4097", "99999999999999999999999", "1.5", "two", "", " 2"] {
             assert_eq!(pes(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_of_ports() {
+        for (text, ports) in [("1-65535", 1..=65535), ("20000-20999", 20000..=20999), ("80", 80..=80)] {
+            assert_eq!(auto_ports(text), Some(Some(ports)), "{text}");
+        }
+        assert_eq!(auto_ports("auto"), Some(None));
+        for text in ["", "0", "0-5", "5-", "-5", "5-4", "65536", "1-65536", "1-2-3", "+5", "5-+6", "a-b"] {
+            assert_eq!(auto_ports(text), None, "{text}");
         }
     }
 

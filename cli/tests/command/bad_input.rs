@@ -261,6 +261,9 @@ fn bad_values_of_messages(setting: &str) -> &'static [&'static str] {
         "PELAGO_OFI_CARDS" => &["1", "auto", "all", "nearest", " near", "on"],
         "PELAGO_LOG" => &["loud", "info,", "=info", "info,debug", "fabric=", "fabric=loud", "on", "1"],
         "PELAGO_SINGLE_COPY" => &["2", "cma", "onn", "none", " on"],
+        "PELAGO_TCP_PORTS" => {
+            &["0", "0-5", "5-", "-5", "9-5", "5:9", "65536", "1-65536", "5-9-10", "any", " 5", "+5", "on"]
+        }
         other => panic!("bad values of the setting {other} are missing here"),
     }
 }

@@ -64,6 +64,7 @@ pub fn open(job: &Job, digest: &Digest, secret: Secret, settings: &Settings) -> 
         tcp: TcpChoice {
             interface,
             congestion,
+            ports: settings.tcp_ports.clone(),
             encrypts: settings.tcp_encrypt,
             insists_on_goodbye: settings.test_sleeps,
             ..TcpChoice::default()

@@ -5,7 +5,7 @@
 //! the addresses on its own networks first.
 
 use super::congestion::Congestion;
-use super::socket;
+use super::ports::Ports;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -105,17 +105,22 @@ pub fn addresses(interface: Option<&str>) -> io::Result<Vec<IpAddr>> {
 
 /// Listens at the addresses, with this congestion control. Returns the sockets, and the business card that
 /// names their addresses.
+///
+/// # Errors
+/// If no address can be listened at, or the range of ports has none left at one of them.
 pub(super) fn listen(
     addresses: &[IpAddr],
+    ports: &Ports,
     congestion: &Congestion,
 ) -> io::Result<(Vec<OwnedFd>, BusinessCard)> {
     let (mut sockets, mut card, mut refused) = (Vec::new(), BusinessCard::default(), None);
     for &address in addresses {
-        match socket::listen(SocketAddr::new(address, 0), congestion) {
+        match ports.listen(address, congestion) {
             Ok((socket, port)) => {
                 sockets.push(socket);
                 card.0.push(SocketAddr::new(address, port));
             }
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
             Err(error) => refused = Some(error),
         }
     }
@@ -133,16 +138,18 @@ pub(super) const LOOPBACKS: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAd
 pub(super) fn listen_near(
     near: &[IpAddr],
     others: &[IpAddr],
+    ports: &Ports,
     congestion: &Congestion,
 ) -> io::Result<(Vec<OwnedFd>, BusinessCard)> {
     let mut refused = None;
     for &address in near {
-        match listen(&[address], congestion) {
+        match listen(&[address], ports, congestion) {
             Ok(found) => return Ok(found),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => return Err(error),
             Err(error) => refused = refused.or(Some(error)),
         }
     }
-    match (listen(others, congestion), refused) {
+    match (listen(others, ports, congestion), refused) {
         (Err(_), Some(first)) => Err(first),
         (found, _) => found,
     }
@@ -183,18 +190,20 @@ mod tests {
         let by_address = interfaces(Some("127.0.0.1")).unwrap();
         assert_eq!(by_address, [Interface { address: LOOPBACKS[0], prefix: 8 }]);
         assert_eq!(interfaces(Some("no such interface")).unwrap(), []);
-        let (sockets, card) = listen(&LOOPBACKS[..1], &Congestion::default()).unwrap();
+        let (ports, congestion) = (Ports::default(), Congestion::default());
+        let (sockets, card) = listen(&LOOPBACKS[..1], &ports, &congestion).unwrap();
         assert!(sockets.len() == 1 && card.0[0].ip() == LOOPBACKS[0] && card.0[0].port() != 0);
-        assert!(listen(&[], &Congestion::default()).is_err());
+        assert!(listen(&[], &ports, &congestion).is_err());
     }
 
     #[test]
     fn without_a_near_address_others_are_listened_at() {
         // An address for documents, which no machine has.
-        let (missing, congestion) = ("192.0.2.1".parse().unwrap(), Congestion::default());
-        let (_, card) = listen_near(&[missing], &LOOPBACKS[..1], &congestion).unwrap();
+        let missing = "192.0.2.1".parse().unwrap();
+        let (ports, congestion) = (Ports::default(), Congestion::default());
+        let (_, card) = listen_near(&[missing], &LOOPBACKS[..1], &ports, &congestion).unwrap();
         assert_eq!(card.0[0].ip(), LOOPBACKS[0]);
-        let error = listen_near(&[missing], &[], &congestion).unwrap_err();
+        let error = listen_near(&[missing], &[], &ports, &congestion).unwrap_err();
         assert!(!error.to_string().contains("no interface"), "{error}");
     }
 }

@@ -10,6 +10,7 @@ use super::descriptors;
 use super::frame::{Header, Kind};
 use super::local_pe::LocalPe;
 use super::peer::{Link, Peer};
+use super::ports::Ports;
 use super::progress::Sink;
 use super::send_queue::{AT_ONCE, Data, PendingReply, SendQueue, Source};
 use super::socket::{self, Interest, Poller};
@@ -218,8 +219,12 @@ pub(super) enum Starts {
     Fetch(PendingReply),
 }
 
-fn remedy_of_listening(congestion: &Congestion) -> &'static str {
+/// The settings by which listening may succeed: those that matter for this error.
+fn remedy_of_listening(congestion: &Congestion, error: &io::Error) -> &'static str {
     match congestion {
+        _ if error.kind() == io::ErrorKind::AddrInUse => {
+            "Set PELAGO_TCP_PORTS to a range with a port for each process of the machine"
+        }
         Congestion::Named(_) => {
             "PELAGO_TCP_INTERFACE names the interface to use, PELAGO_TCP_CONGESTION an algorithm that the \
              system permits (net.ipv4.tcp_allowed_congestion_control)"
@@ -257,8 +262,12 @@ impl Domain {
         let congestion = Congestion::of(choice.congestion.as_deref());
         let processes = n_pes.div_ceil(each);
         descriptors::make_room(processes);
-        let (listeners, card) = business_card::listen_near(near, &addresses, &congestion)
-            .map_err(failed("listening for the job's other processes", remedy_of_listening(&congestion)))?;
+        let ports = Ports::of(choice.ports.clone(), process);
+        let (listeners, card) =
+            business_card::listen_near(near, &addresses, &ports, &congestion).map_err(|error| {
+                let remedy = remedy_of_listening(&congestion, &error);
+                failed("listening for the job's other processes", remedy)(error)
+            })?;
         let control = congestion.describe();
         log::debug!(target: "fabric", "tcp listens at {:?}, congestion control: {control}", card.0);
         let local_pes: io::Result<Box<[LocalPe]>> = (0..each).map(|_| LocalPe::open()).collect();

@@ -19,6 +19,7 @@
 //! | `completion_queue` | completion counters and events of an endpoint |
 //! | `frame` | the format of an operation on the wire |
 //! | `congestion` | the congestion control of connections |
+//! | `ports` | the ports at which a process listens |
 //! | `watch` | which connections the poller watches |
 //! | `socket` | system calls |
 //!
@@ -41,6 +42,7 @@ mod handshake;
 mod inject;
 mod local_pe;
 mod peer;
+mod ports;
 mod progress;
 mod provider;
 mod receiver;

@@ -108,12 +108,16 @@ fn family(address: &SocketAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
-/// A socket that listens at an address, and its port. With port 0 the system chooses one.
+/// A socket that listens at an address, and its port. With port 0 the system chooses one. A port that is given
+/// may have connections of a process that has ended.
 pub(super) fn listen(address: SocketAddr, congestion: &Congestion) -> io::Result<(OwnedFd, u16)> {
     let socket = open(family(&address))?;
     congestion.set(&socket)?;
     if address.is_ipv6() {
         sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    if address.port() != 0 {
+        sockopt::set_socket_reuseaddr(&socket, true)?;
     }
     rustix::net::bind(&socket, &address)?;
     rustix::net::listen(&socket, BACKLOG)?;
