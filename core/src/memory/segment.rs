@@ -41,7 +41,10 @@ pub const RECORD_WORDS: usize = 128;
 /// The offset of that record. It is written in long waits only.
 const RECORD_OFFSET_BYTES: usize = (STANDING_OFFSET_BYTES + 8).next_multiple_of(64);
 
-const _: () = assert!(RECORD_OFFSET_BYTES + RECORD_WORDS * 8 <= RESERVED_BYTES);
+/// A word that the runtime leaves to an interface, the same one for all processes: see `mpi`, `names.rs`.
+const INTERFACE_OFFSET_BYTES: usize = RECORD_OFFSET_BYTES + RECORD_WORDS * 8;
+
+const _: () = assert!(INTERFACE_OFFSET_BYTES + 8 <= RESERVED_BYTES);
 
 /// The memory of the PEs of this node.
 pub struct Memory {
@@ -163,6 +166,10 @@ impl Memory {
 
     /// Offset of the record of a PE's waits in every heap, in bytes.
     pub const RECORD_OFFSET_BYTES: usize = RECORD_OFFSET_BYTES;
+
+    /// Offset in every heap of a word for an interface, in bytes. It is 0 at first, and the runtime does not
+    /// use it.
+    pub const INTERFACE_OFFSET_BYTES: usize = INTERFACE_OFFSET_BYTES;
 
     /// The record of what the threads of a PE of this node wait for.
     pub fn record(&self, pe: Pe) -> &[AtomicU64; RECORD_WORDS] {

@@ -24,11 +24,11 @@ api! {
     call MPI_Comm_join(fd: c_int, intercomm: *mut MPI_Comm) => crate::chapters::comm::comm_join;
     call MPI_Publish_name(
         service_name: *const c_char, info: MPI_Info, port_name: *const c_char,
-    ) => crate::chapters::process::publish_name;
+    ) => crate::chapters::names::publish_name;
     call MPI_Unpublish_name(
         service_name: *const c_char, info: MPI_Info, port_name: *const c_char,
-    ) => crate::chapters::process::unpublish_name;
+    ) => crate::chapters::names::unpublish_name;
     call MPI_Lookup_name(
         service_name: *const c_char, info: MPI_Info, port_name: *mut c_char,
-    ) => crate::chapters::process::lookup_name;
+    ) => crate::chapters::names::lookup_name;
 }

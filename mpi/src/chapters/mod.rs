@@ -20,6 +20,7 @@ pub mod integer;
 pub mod leaks;
 pub mod library;
 pub mod memory;
+pub mod names;
 pub mod op;
 pub mod p2p;
 pub mod pool_word;

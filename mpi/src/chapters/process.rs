@@ -1,5 +1,5 @@
-//! Processes that are created by others, and names of services: what a job of a fixed size replies. Ports are
-//! those of communicators (`comm/port.rs`).
+//! Processes that are created by others: what a job of a fixed size replies. Ports are those of communicators
+//! (`comm/port.rs`), and `names.rs` has the names of services.
 //!
 //! Invariant: the processes of a job are those that its launcher has started. Calls that would add others
 //! check their arguments, and fail on each process in the same way, without communication.
@@ -121,54 +121,4 @@ pub unsafe fn comm_get_parent(_mpi: &Mpi, parent: *mut MPI_Comm) -> Result {
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { output("parent", parent)?.write(MPI_COMM_NULL) };
     Ok(())
-}
-
-/// `MPI_Publish_name`: no other job could connect, and the processes of this one have communicators to tell
-/// each other the names of ports.
-pub unsafe fn publish_name(
-    _mpi: &Mpi,
-    service_name: *const c_char,
-    info: MPI_Info,
-    port_name: *const c_char,
-) -> Result {
-    info::given(info)?;
-    // SAFETY: the caller's pointers are those of strings.
-    let (service, port) = unsafe { (text("service_name", service_name)?, text("port_name", port_name)?) };
-    Err(Error::new(
-        MPI_ERR_SERVICE,
-        format!(
-            "service {service:?} cannot be published: names of services are not supported. Send the name of \
-             the port, {port:?}, in a message"
-        ),
-    ))
-}
-
-/// `MPI_Unpublish_name`: nothing was published.
-pub unsafe fn unpublish_name(
-    _mpi: &Mpi,
-    service_name: *const c_char,
-    info: MPI_Info,
-    port_name: *const c_char,
-) -> Result {
-    info::given(info)?;
-    // SAFETY: the caller's pointers are those of strings.
-    let service = unsafe {
-        text("port_name", port_name)?;
-        text("service_name", service_name)?
-    };
-    refuse(MPI_ERR_SERVICE, &format!("no service {service:?} was published"))
-}
-
-/// `MPI_Lookup_name`: nothing was published.
-pub unsafe fn lookup_name(
-    _mpi: &Mpi,
-    service_name: *const c_char,
-    info: MPI_Info,
-    port_name: *mut c_char,
-) -> Result {
-    info::given(info)?;
-    output("port_name", port_name)?;
-    // SAFETY: the caller's pointer is that of a string.
-    let service = unsafe { text("service_name", service_name)? };
-    refuse(MPI_ERR_NAME, &format!("no service {service:?} was published"))
 }

@@ -22,7 +22,6 @@ int main(int argc, char **argv) {
                                                  MPI_ERRCODES_IGNORE));
     GIVES(MPI_ERR_ROOT, MPI_Comm_spawn("prog", MPI_ARGV_NULL, 1, MPI_INFO_NULL, size, MPI_COMM_WORLD, &comm,
                                        MPI_ERRCODES_IGNORE));
-    GIVES(MPI_ERR_SERVICE, MPI_Publish_name("service", MPI_INFO_NULL, "port"));
     GIVES(MPI_ERR_SERVICE, MPI_Unpublish_name("service", MPI_INFO_NULL, "port"));
     GIVES(MPI_ERR_NAME, MPI_Lookup_name("service", MPI_INFO_NULL, port));
     GIVES(MPI_ERR_ARG, MPI_Lookup_name(NULL, MPI_INFO_NULL, port));
