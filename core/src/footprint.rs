@@ -15,7 +15,7 @@ use crate::messages::peers::Peers;
 use crate::msg::state::MsgState;
 use pelago_boot::SyncMemoryKind;
 use pelago_fabric::shm::Layout;
-use pelago_fabric::sync::AtomicBool;
+use pelago_fabric::sync::AtomicU8;
 use pelago_fabric::tcp::Tcp;
 use pelago_schedule::nodes::Groups;
 
@@ -131,7 +131,7 @@ impl Scale {
             part("addresses and slots of the node's PEs", Always, OfNode, node_tables),
             part("addresses and slots of all PEs", Reserved, Linear, Memory::reserved_bytes(n)),
             part("nodes of all PEs", Always, Linear, Routes::table_bytes(n)),
-            part("departures of all PEs", Reserved, Linear, n * size_of::<AtomicBool>()),
+            part("departures of all PEs", Reserved, Linear, n * size_of::<AtomicU8>()),
             part("TCP peers in contact", Always, Logarithmic, of_process(partners * (tcp_peer + PAGE_BYTES))),
             part("table of TCP peers", Reserved, Linear, of_process(Tcp::reserved_bytes(self.processes()))),
             part("pages of pairs in a dissemination", Always, Logarithmic, partner_pages * PAGE_BYTES),

@@ -109,23 +109,24 @@ pub fn acquire_with(own: Vec<(&'static str, String)>) -> Result<Joined> {
 
 /// Gives the core back for one interface: completes its operations and waits for all PEs. If it was the
 /// last one, this PE has left the job's world, and the core is returned: to be dropped when nothing uses
-/// the memory of peers any more. Collective.
+/// the memory of peers any more. `finish` is called when all PEs are there. Collective.
 ///
 /// # Errors
 /// If the PEs do not make the same call.
-pub fn release() -> Result<Option<Core>> {
+pub fn release(finish: impl FnOnce()) -> Result<Option<Core>> {
     let mut process = locked(&PROCESS);
     if process.users > 1 {
         let core = process.core.as_ref().expect("an interface is initialised");
         core.complete();
         core.agree(Call::Reclaim)?;
+        finish();
         process.users -= 1;
         return Ok(None);
     }
     process.users = 0;
     let core = process.core.take();
     if let Some(core) = &core {
-        process.membership = core.end();
+        process.membership = core.end(finish);
         RUNNING.store(null_mut(), Ordering::Release);
     }
     Ok(core)

@@ -213,6 +213,7 @@ impl Core {
         let job = Job {
             me,
             n_pes,
+            number: placement.number,
             cores: 1,
             memory,
             routes,
@@ -323,9 +324,10 @@ impl Core {
     }
 
     /// As dropping it, but this process stays in its job, for another core; and the memory that the core
-    /// has mapped stays where it is until the core is dropped.
-    pub fn end(&self) -> Option<Membership> {
-        self.complete_and_leave();
+    /// has mapped stays where it is until the core is dropped. `finish` is called when all PEs have left and
+    /// their messages have come.
+    pub fn end(&self, finish: impl FnOnce()) -> Option<Membership> {
+        self.complete_and_leave(finish);
         self.membership().take().inspect(|membership| membership.job.rest())
     }
 
@@ -339,7 +341,7 @@ impl Core {
     }
 
     /// Completes everything and leaves, unless this PE takes part in nothing any more. Once only.
-    fn complete_and_leave(&self) {
+    fn complete_and_leave(&self, finish: impl FnOnce()) {
         if std::thread::panicking() || self.is_closed() {
             return self.tally.finish_record();
         }
@@ -354,6 +356,9 @@ impl Core {
         self.quiet();
         self.keep_online();
         self.leave();
+        self.take_arrivals();
+        self.advance();
+        finish();
         self.service.stop();
         if self.missed_by().is_some() {
             // The others go on, and may reach for this PE's memory, which is about to go.
@@ -376,7 +381,7 @@ impl Drop for Core {
             return;
         }
         let is_orderly = !std::thread::panicking() && !self.is_closed();
-        self.complete_and_leave();
+        self.complete_and_leave(|| ());
         self.service.stop();
         let membership = self.membership().take();
         if is_orderly

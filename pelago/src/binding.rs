@@ -365,7 +365,7 @@ pub fn attach() -> Result<Attached> {
 /// # Errors
 /// If the PEs do not make the same call.
 pub fn detach() -> Result<Option<Left>> {
-    Ok(process::release()?.map(Left))
+    Ok(process::release(|| ())?.map(Left))
 }
 
 /// A job that this PE has left; dropping it closes the connections to peers.

@@ -113,7 +113,7 @@ pub fn tests_quiet(world: &World) -> bool {
 pub fn look_after_leaving(world: &World, await_others: impl FnOnce()) {
     let core = world.core();
     // The launcher lets a process that has left end without a further word.
-    std::mem::forget(core.end());
+    std::mem::forget(core.end(|| ()));
     await_others();
     // One round in some looks at all connections.
     (0..100).for_each(|_| core.progress());

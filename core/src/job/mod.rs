@@ -34,7 +34,7 @@ use crate::memory::route::Routes;
 use crate::memory::segment::Memory;
 use pelago_fabric::lazy::Reserved;
 use pelago_fabric::shm::readers::Reading;
-use pelago_fabric::sync::{AtomicBool, Ordering};
+use pelago_fabric::sync::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Instant;
 
@@ -42,6 +42,8 @@ use std::time::Instant;
 pub struct Job {
     pub me: Pe,
     pub n_pes: usize,
+    /// A random number by which the PEs of this job tell it from others; 0 among the threads of `spmd`.
+    pub number: u64,
     pub cores: usize,
     pub memory: Memory,
     pub routes: Routes,
@@ -56,8 +58,8 @@ pub struct Job {
     pub completions: CompletionCounters,
     /// The process number of each PE, if its business card has one.
     pub pids: Vec<u32>,
-    /// The PEs of other nodes that are known to have left.
-    pub far_left: Reserved<AtomicBool>,
+    /// The status of each PE of another node, as far as it is known: 0, [`LEFT`] or [`LEFT_RECEIVING`].
+    pub far_left: Reserved<AtomicU8>,
     pub joined_at: Instant,
     /// Whether all threads of this process belong to this PE, regardless of their names.
     pub bears_threads: AtomicBool,
@@ -232,8 +234,21 @@ impl Job {
         // SYNC POINT left: acquires the effects of the PE before it left.
         match self.memory.block(pe) {
             Some(block) => block.departure.left.load(Ordering::Acquire) != 0,
-            None => self.far_left[pe].load(Ordering::Relaxed),
+            None => self.far_left[pe].load(Ordering::Relaxed) != 0,
         }
+    }
+
+    /// Whether a PE that has begun to leave the job had receives then, for which messages may still come.
+    pub fn still_receives(&self, pe: Pe) -> bool {
+        match self.memory.block(pe) {
+            Some(block) => block.departure.receives.load(Ordering::Relaxed) != 0,
+            None => self.far_left[pe].load(Ordering::Relaxed) == LEFT_RECEIVING,
+        }
+    }
+
+    /// Notes that this PE, which is about to leave the job, has receives for which messages may still come.
+    pub fn receive_while_leaving(&self) {
+        self.memory.near_block(self.me).departure.receives.store(1, Ordering::Relaxed);
     }
 
     /// The size of an array in bytes.
@@ -248,7 +263,8 @@ impl Job {
 
     /// Publishes in the status word, which PEs of other nodes read, that this PE has left.
     pub fn say_left_over_net(&self) {
-        self.memory.standing(self.me).store(LEFT, Ordering::Relaxed);
+        let status = if self.still_receives(self.me) { LEFT_RECEIVING } else { LEFT };
+        self.memory.standing(self.me).store(status.into(), Ordering::Relaxed);
     }
 
     /// Publishes the process number of this PE to the other PEs of this node.
@@ -269,7 +285,9 @@ impl Job {
 }
 
 /// The value of the status word of a PE that has left the job.
-pub const LEFT: u64 = 1;
+pub const LEFT: u8 = 1;
+/// The same of one that still receives messages.
+pub const LEFT_RECEIVING: u8 = 2;
 
 /// Whether a process has one PE.
 pub fn is_alone_in_process(membership: Option<&Membership>) -> bool {

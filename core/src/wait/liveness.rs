@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// The number of polls, or sleeps, between two checks that the launcher and the processes of the node are
 /// alive.
-const LOOKS_PER_LAUNCHER_CHECK: u32 = 100;
+pub(super) const LOOKS_PER_LAUNCHER_CHECK: u32 = 100;
 /// The time that the last message of a PE that has left may take: that PE was not notified of its delivery.
 const TIME_FOR_LAST_MESSAGE: Duration = Duration::from_secs(2);
 /// The time within which a launcher must end the job after a PE has failed.
@@ -114,6 +114,7 @@ impl Engine {
             Awaited::Completion { .. } | Awaited::Room { .. } | Awaited::Quiet => None,
             Awaited::Join | Awaited::Leave => None,
             Awaited::Events { .. } | Awaited::Future | Awaited::EndOfWork | Awaited::Handlers => None,
+            Awaited::Message { pe: Some(pe), is_send: true } if self.still_receives(pe) => None,
             Awaited::Message { pe: Some(pe), .. } => (has_left(pe) && has_sent_all(pe)).then_some(Some(pe)),
             Awaited::Barrier { pe: Some(pe), .. } | Awaited::Collective { pe: Some(pe), .. } => {
                 (has_left(pe) && has_said_all(pe)).then_some(Some(pe))
@@ -144,7 +145,7 @@ impl Engine {
 
     /// Processes the events of the network, if there is one.
     #[track_caller]
-    pub(super) fn take_arrivals(&self) {
+    pub(crate) fn take_arrivals(&self) {
         if self.net.is_some() {
             self.progress();
         }

@@ -8,8 +8,9 @@
 //! provider permits. It sleeps only while none of its operations is outstanding and its service thread
 //! watches the network: that thread processes arrivals and wakes the PE.
 
+use super::ends::Ends;
 use super::engine::Engine;
-use super::liveness::Care;
+use super::liveness::{Care, LOOKS_PER_LAUNCHER_CHECK};
 use super::policy::{Rests, Sharing, Traffic};
 use super::service::Guard;
 use super::sleeps::{BLOCK_BOUND, SLEEP_BOUND};
@@ -405,6 +406,7 @@ impl Engine {
         mut serve: impl FnMut(),
     ) {
         let (since, _excused) = (Instant::now(), self.executors.excuse());
+        let mut ends = Ends::default();
         for looks in 1u32.. {
             serve();
             if ready() {
@@ -412,6 +414,9 @@ impl Engine {
             }
             self.check_limit(awaited, since);
             self.check_job(awaited, looks);
+            if looks.is_multiple_of(LOOKS_PER_LAUNCHER_CHECK) {
+                ends.look(self, awaited, since);
+            }
             match looks < self.policy.spins {
                 true => spin_once(),
                 false => rustix::thread::sched_yield(),

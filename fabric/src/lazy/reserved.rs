@@ -1,6 +1,6 @@
 //! Zeroed memory whose pages come when they are first written.
 
-use crate::sync::{AtomicBool, AtomicPtr};
+use crate::sync::{AtomicPtr, AtomicU8};
 use std::cell::Cell;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -25,10 +25,10 @@ unsafe impl<T> Zeroed for AtomicPtr<T> {
     }
 }
 
-// SAFETY: all zero bytes are `false`.
-unsafe impl Zeroed for Cell<bool> {
-    fn zeroed() -> Cell<bool> {
-        Cell::new(false)
+// SAFETY: all zero bytes are 0.
+unsafe impl Zeroed for AtomicU8 {
+    fn zeroed() -> AtomicU8 {
+        AtomicU8::new(0)
     }
 }
 

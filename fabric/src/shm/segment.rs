@@ -233,6 +233,8 @@ pub struct Departure {
     /// 0 while it takes part. Once it has begun to leave: its place in the order in which the PEs of the node
     /// leave, from 1.
     pub left: AtomicU32,
+    /// 1 if it has receives when it leaves, for which messages may still come: written before `left`.
+    pub receives: AtomicU32,
     /// 0, or 1 plus the number of a PE that waits in vain for this one, which has left.
     pub missed: AtomicU32,
 }

@@ -62,9 +62,6 @@ pub unsafe fn finalize(mpi: &'static Mpi) -> Result {
     leaks::report(mpi);
     p2p::flush_world(mpi);
     request::finish_detached_of(mpi, MPI_SESSION_NULL);
-    // Another process may still send to a receive whose request was freed here, and wait until its data have
-    // left. When all are here, no more messages come.
-    mpi.core.barrier();
     library::end_world();
     users::leave(mpi)
 }

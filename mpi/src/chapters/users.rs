@@ -110,9 +110,11 @@ pub fn leave(mpi: &'static Mpi) -> Result {
 
 /// Leaves the job, unless another interface is in use.
 fn end(mpi: &Mpi) -> Result {
-    request::finish_receives(mpi);
+    if request::has_receives(mpi) {
+        mpi.core.receive_while_leaving();
+    }
     // The end waits for all PEs, and completes everything. The process leaves its launcher when it exits.
-    let left = process::release()?;
+    let left = process::release(|| request::finish_receives(mpi))?;
     library::close();
     // The others see that this PE has left, and not that it is lost.
     drop(left);

@@ -45,6 +45,10 @@ int main(int argc, char **argv)
         MPI_Barrier(MPI_COMM_WORLD);
     } else if (!strcmp(mistake, "twice")) {
         MPI_Init(&argc, &argv);
+    } else if (!strcmp(mistake, "gone")) {
+        if (rank == 0) MPI_Recv(numbers, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (!strcmp(mistake, "one barrier more")) {
+        if (rank == 0) MPI_Barrier(MPI_COMM_WORLD);
     } else if (!strcmp(mistake, "exit")) {
         if (rank == 1) exit(3);
         MPI_Recv(numbers, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -91,6 +95,19 @@ fn mistakes_end_the_job_in_words() {
     for variables in ROUTES {
         for (mistake, status, words) in cases {
             run_with(&program, &[mistake], 2, variables).assert_refused(status, words);
+        }
+    }
+}
+
+/// The other process waits in `MPI_Finalize` until all are there.
+#[test]
+fn a_wait_for_a_process_that_has_come_to_its_end_is_reported() {
+    let program = mpi_program(PROGRAM, &[]);
+    for variables in ROUTES {
+        for mistake in ["gone", "one barrier more"] {
+            let ended = run_with(&program, &[mistake], 2, variables);
+            assert!(ended.status != 0, "{}", ended.line);
+            ended.assert_refused(ended.status, &["PE 0: waits for", "PE 1 has left the job"]);
         }
     }
 }

@@ -431,8 +431,14 @@ fn finish(mpi: &Mpi, mut is_meant: impl FnMut(&mut Detached) -> bool) {
     }
 }
 
-/// Completes the receives without a request, before this process leaves its job. One that has no message yet
-/// may never get it, and is cancelled.
+/// Whether receives without a request wait for messages.
+pub fn has_receives(mpi: &Mpi) -> bool {
+    drop(take_done(mpi));
+    !detached().is_empty()
+}
+
+/// Completes the receives without a request, when all processes leave the job and no more messages come: one
+/// that has none is cancelled.
 pub fn finish_receives(mpi: &Mpi) {
     let receives = std::mem::take(&mut *detached());
     for mut receive in receives {
