@@ -22,6 +22,7 @@ use crate::memory::route::Reach;
 use crate::runtime::Core;
 use pelago_boot::{FabricKind, Job, RouteKind, Settings, machine_id, node_id, pid_space};
 use pelago_fabric::ofi::lighten_endpoints;
+use pelago_fabric::secret::Purpose;
 use pelago_fabric::shm::{Layout, Segment, Shm};
 use pelago_fabric::sim::SimParams;
 use pelago_fabric::{FabricError, FabricResult, Net, Provider, Secret};
@@ -291,7 +292,9 @@ fn place(
         }
         _ => fabrics::connect(me, fabrics, &digest.terms, cards)?.into_iter().map(Some).collect(),
     };
-    let place = |net| Placement { net, reach, nodes: nodes.to_vec(), pids: of_pes(&digest.pids, each) };
+    let number = secret_of(job, digest)?.derive(Purpose::JobNumber);
+    let pids = of_pes(&digest.pids, each);
+    let place = |net| Placement { net, reach, nodes: nodes.to_vec(), pids: pids.clone(), number };
     Ok(nets.into_iter().map(place).collect())
 }
 

@@ -16,6 +16,8 @@ pub enum Purpose {
     RegionKeys,
     /// The proof of membership that each message carries.
     Messages,
+    /// The number of the job, which anyone may see.
+    JobNumber,
 }
 
 /// 128 random bits.
@@ -75,7 +77,7 @@ mod tests {
         let (one, other) = (Secret::draw().unwrap(), Secret::draw().unwrap());
         assert_ne!(one, other);
         let carried = Secret::from_bytes(one.to_bytes());
-        for purpose in [Purpose::RegionKeys, Purpose::Messages] {
+        for purpose in [Purpose::RegionKeys, Purpose::Messages, Purpose::JobNumber] {
             assert_eq!(carried.derive(purpose), one.derive(purpose));
             assert_ne!(other.derive(purpose), one.derive(purpose));
         }

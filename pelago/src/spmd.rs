@@ -204,8 +204,13 @@ impl Spmd {
         let outcomes = thread::scope(|scope| {
             let start = |pe| {
                 let (segment, settings, body, before) = (Arc::clone(&segment), &settings, &body, &before);
-                let placement =
-                    Placement { net: nets.pop_front(), reach, nodes: nodes.clone(), pids: Vec::new() };
+                let placement = Placement {
+                    net: nets.pop_front(),
+                    reach,
+                    nodes: nodes.clone(),
+                    pids: Vec::new(),
+                    number: 0,
+                };
                 let run = move || {
                     cpu.into_iter().for_each(stay_on);
                     stall::join_job(before);

@@ -18,6 +18,8 @@ pub struct Placement {
     pub nodes: Vec<u32>,
     /// The number of the process of each PE; empty if the processes do not share a PID namespace.
     pub pids: Vec<u32>,
+    /// The number of the job: see [`Job`](super::Job).
+    pub number: u64,
 }
 
 /// The number of each PE within its node, for the PEs whose memory is in a segment of `n_here` PEs: all, or

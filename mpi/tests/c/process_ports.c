@@ -67,6 +67,25 @@ static void clients(void) {
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* A port that is closed, before others connect or while they do. */
+static void closed(void) {
+    MPI_Comm inter = MPI_COMM_SELF;
+    int flag;
+    for (int turn = 0; turn < 2; turn++) {
+        if (rank == 0) WORKS(MPI_Open_port(MPI_INFO_NULL, port));
+        if (rank == 0 && turn == 0) WORKS(MPI_Close_port(port));
+        MPI_Bcast(port, sizeof port, MPI_CHAR, 0, MPI_COMM_WORLD);
+        if (rank > 0) {
+            GIVES(MPI_ERR_PORT, MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
+            HOLDS(inter == MPI_COMM_NULL);
+        } else if (turn == 1) {
+            for (int i = 0; i < 5000; i++) MPI_Iprobe(0, 0, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+            WORKS(MPI_Close_port(port));
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
 /* Processes 0 and 1 by a connection of theirs. */
 static void join(void) {
     struct sockaddr_in address = {.sin_family = AF_INET};
@@ -87,7 +106,18 @@ static void join(void) {
     }
     if (rank < 2) {
         HOLDS(fd >= 0);
+        /* Process 1 joins after it has a message that needs process 0 to make progress. */
+        enum { BLOCKS = 100000 };
+        static int words[2 * BLOCKS];
+        MPI_Datatype gaps;
+        MPI_Request request = MPI_REQUEST_NULL;
+        WORKS(MPI_Type_vector(BLOCKS, 1, 2, MPI_INT, &gaps));
+        WORKS(MPI_Type_commit(&gaps));
+        if (rank == 0) WORKS(MPI_Isend(words, 1, gaps, 1, 6, MPI_COMM_WORLD, &request));
+        if (rank == 1) WORKS(MPI_Recv(words, 1, gaps, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         WORKS(MPI_Comm_join(fd, &inter));
+        WORKS(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        WORKS(MPI_Type_free(&gaps));
         use(inter, 1, 1 - rank);
         close(fd);
     }
@@ -126,6 +156,7 @@ int main(int argc, char **argv) {
         one_and_others(0, size - 2);
         one_and_others(0, 0);
         clients();
+        closed();
         join();
     }
     MPI_Finalize();

@@ -63,31 +63,47 @@ impl Link {
     }
 
     fn receive(&self, mpi: &Mpi, pe: Pe) -> Result<Vec<u64>> {
-        self.receive_from(mpi, Some(pe)).map(|(_, words)| words)
-    }
-
-    /// Receives from one PE, or from any: the sender, and its words.
-    fn receive_from(&self, mpi: &Mpi, pe: Option<Pe>) -> Result<(Pe, Vec<u64>)> {
-        let pattern = Envelope::pattern(self.context, pe, Some(self.tag));
-        let matched = mpi.core.match_message(&pattern);
-        let source = matched.status().source;
+        let matched = mpi.core.match_message(&self.pattern(pe));
         let mut words = vec![0u64; matched.status().bytes / size_of::<u64>()];
         let room = (words.as_mut_ptr().cast(), size_of_val(&words[..]));
         // SAFETY: the words live until the receive is complete.
         let id = unsafe { mpi.core.start_receive_matched(matched, room, None) };
         mpi.core.wait_for_message(id);
-        Ok((source, words))
+        Ok(words)
     }
 
-    /// Sends a word to a PE.
-    pub fn send_word(&self, mpi: &Mpi, pe: Pe, word: u64) -> Result {
-        self.send(mpi, pe, &[word])
+    fn pattern(&self, pe: Pe) -> Envelope {
+        Envelope::pattern(self.context, Some(pe), Some(self.tag))
     }
 
-    /// Receives the word that some PE has sent: its sender, and the word.
-    pub fn receive_any(&self, mpi: &Mpi) -> Result<(Pe, u64)> {
-        let (pe, words) = self.receive_from(mpi, None)?;
-        Ok((pe, words.first().copied().unwrap_or_default()))
+    /// The same link with another tag.
+    pub fn tagged(self, tag: Tag) -> Link {
+        Link { tag, ..self }
+    }
+
+    /// Sends a message without words to a PE.
+    pub fn call(&self, mpi: &Mpi, pe: Pe) -> Result {
+        self.send(mpi, pe, &[])
+    }
+
+    /// Takes a message without words that has come, with any tag: its sender, and its tag.
+    pub fn take_call(&self, mpi: &Mpi) -> Option<(Pe, Tag)> {
+        let matched = mpi.core.match_arrived(&Envelope::pattern(self.context, None, None))?;
+        let status = matched.status();
+        mpi.core.discard_matched(matched);
+        Some((status.source, status.tag))
+    }
+
+    /// Begins to tell the other PE of a [`swap`](Link::swap) that it fails.
+    pub fn refuse(&self, mpi: &Mpi, pe: Pe, code: c_int) -> Result<Refusal> {
+        let words = write(&Err::<Found, _>(&Error::new(code, ""))).into_boxed_slice();
+        Ok(Refusal {
+            link: *self,
+            pe,
+            sending: self.start_send(mpi, pe, &words)?,
+            awaits: true,
+            _words: words,
+        })
     }
 
     /// All members of a group meet: `found` is called at the root, with the error of a member if there is
@@ -132,6 +148,31 @@ impl Link {
             mpi.core.wait_for_message(id);
         }
         read(&told?)
+    }
+}
+
+/// The part of a [`swap`](Link::swap) of a PE that fails, without waiting.
+pub struct Refusal {
+    link: Link,
+    pe: Pe,
+    sending: Option<RequestId>,
+    /// Whether the words of the other PE are still to come.
+    awaits: bool,
+    /// They are read until the message has left.
+    _words: Box<[u64]>,
+}
+
+impl Refusal {
+    /// Goes on as far as is possible now: whether it is over.
+    pub fn advance(&mut self, mpi: &Mpi) -> bool {
+        self.sending = self.sending.take_if(|id| mpi.core.look(*id).is_none());
+        if self.awaits
+            && let Some(matched) = mpi.core.match_arrived(&self.link.pattern(self.pe))
+        {
+            mpi.core.discard_matched(matched);
+            self.awaits = false;
+        }
+        self.sending.is_none() && !self.awaits
     }
 }
 
