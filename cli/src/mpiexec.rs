@@ -47,7 +47,7 @@ Starts N processes (PEs) of @INTERFACE@ programs, on this machine or on several 
   -path LIST          directories in which programs are looked for before those of PATH
   -ppn N              PEs of each host of --host (also -perhost, -npernode, --npernode, -N,
                       --map-by ppr:N:node)
-  --bind-to WHERE     core: as --bind; none: nothing
+  --bind-to WHERE     core: as --bind; none, socket, numa and others: nothing
   -l                  as --tag-output (also -prepend-rank)
   -s WHICH            as --stdin
   -V, --version       print the version
@@ -211,9 +211,11 @@ impl Line {
             Meaning::Folder => self.folder = Some(self.value(word)?.into()),
             Meaning::Path => self.path = Some(path_with(&self.value(word)?)?),
             Meaning::Bind => match self.text(word)?.as_str() {
-                "none" => {}
+                // Coarser than a core: the system's choice is as good.
+                "none" | "socket" | "package" | "numa" | "board" | "node" => {}
+                "l1cache" | "l2cache" | "l3cache" => {}
                 "core" | "hwthread" => self.options.push("--bind".into()),
-                other => bail!("--bind-to knows core and none, not {other}"),
+                other => bail!("--bind-to knows core, none, socket, numa and other parts, not {other}"),
             },
             Meaning::Map => self.map(word)?,
             Meaning::Config => {
@@ -456,7 +458,7 @@ mod tests {
             ("-v -n 2 --map-by core:PE=2 --report-bindings ./a", "-n 2 -- ./a"),
             ("--map-by node -n 2 ./a", "-n 2 -- ./a"),
             (
-                "-s all -l --bind-to core --timeout 5 ./a",
+                "-s all -l --bind-to numa --bind-to core --timeout 5 ./a",
                 "--stdin all --tag-output --bind --timeout 5 -- ./a",
             ),
             ("-ppn 3 ./a", "-n 3 -- ./a"),

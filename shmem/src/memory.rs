@@ -24,13 +24,23 @@ pub(crate) unsafe fn malloc_with_hints(call: Call, size: size_t, _hints: c_long)
 }
 
 /// `shmem_align`: "alignment must be a power of two and a multiple of sizeof(void *)"; smaller powers of two,
-/// which some programs use, are satisfied by any block. For any other alignment it returns null on all PEs,
-/// as `aligned_alloc` does, and with `PELAGO_CHECK` prints a message.
-pub(crate) unsafe fn align(call: Call, alignment: size_t, size: size_t) -> *mut c_void {
+/// which some programs use, are satisfied by any block. Other alignments above that size count as the next
+/// power of two, as in libraries that programs come from. For any other alignment it returns null on all PEs,
+/// as `aligned_alloc` does. With `PELAGO_CHECK` both print a message.
+pub(crate) unsafe fn align(call: Call, given: size_t, size: size_t) -> *mut c_void {
     let library = library::of(call);
-    if !alignment.is_power_of_two() && library.checks.is_some() {
+    let alignment = if given > size_of::<*const c_void>() {
+        given.checked_next_power_of_two().unwrap_or(given)
+    } else {
+        given
+    };
+    if !given.is_power_of_two() && library.checks.is_some() {
         let (me, remedy) = (library.me(), "give a power of two that is a multiple of 8");
-        say(&format!("PE {me}: {call}: alignment is {alignment}, so the result is null: {remedy}"));
+        let effect = match alignment == given {
+            true => "the result is null".to_owned(),
+            false => format!("{alignment} is used"),
+        };
+        say(&format!("PE {me}: {call}: alignment is {given}, so {effect}: {remedy}"));
     }
     let is_possible = alignment.is_power_of_two() && alignment <= library.align_bytes;
     if size > 0 && !is_possible {
@@ -107,7 +117,11 @@ pub(crate) unsafe fn realloc(call: Call, ptr: *mut c_void, size: size_t) -> *mut
     // SAFETY: both blocks have `kept` bytes and do not overlap; no PE uses the old one any more, as the
     // agreement was a barrier, and no PE uses the new one before the barrier below.
     unsafe { moved.cast::<u8>().copy_from_nonoverlapping(ptr.cast(), kept) };
-    library.blocks().free(offset);
+    let mut blocks = library.blocks();
+    let bytes = blocks.own.block_bytes(offset).unwrap_or(0);
+    library.heap.forget_locks(offset..offset + bytes);
+    blocks.free(offset);
+    drop(blocks);
     library.forget_block(call, ptr as usize);
     library.note_block(call, moved as usize, size);
     library.world.barrier();

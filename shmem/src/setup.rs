@@ -51,8 +51,8 @@ extern "C" fn ask_for_heap() {
 /// library's own initialisation.
 fn heap_settings() -> Vec<(&'static str, String)> {
     let Ok(environment) = Environment::read() else { return Vec::new() };
-    let checks = environment.wants_checks.then(|| (CHECK, "on".to_owned()));
-    std::iter::once(heap_size(&environment)).chain(checks).collect()
+    let messages = environment.wants_messages.then(|| (LOG, "debug".to_owned()));
+    std::iter::once(heap_size(&environment)).chain(messages).collect()
 }
 
 /// `shmem_init`.
@@ -129,7 +129,7 @@ fn heap_size(environment: &Environment) -> (&'static str, String) {
 const HEAP_SIZE: &str = "PELAGO_HEAP_SIZE";
 /// By how much the heap is larger than the default, if `PELAGO_HEAP_SIZE` is not set.
 const HEAP_EXTRA: &str = "PELAGO_HEAP_EXTRA";
-const CHECK: &str = "PELAGO_CHECK";
+const LOG: &str = "PELAGO_LOG";
 
 /// `shmem_finalize`: the last one "performs an implicit global barrier to ensure that pending communications
 /// are completed"; any other "is equivalent to a call to shmem_barrier_all".

@@ -33,8 +33,14 @@ const PAGES: [(&str, &str); 5] = [
 ];
 
 /// The manual pages that are another one under a further name.
-const PAGE_LINKS: [(&str, &str); 3] =
-    [("mpicxx.1", "mpicc.1"), ("mpic++.1", "mpicc.1"), ("mpirun.1", "mpiexec.1")];
+const PAGE_LINKS: [(&str, &str); 6] = [
+    ("mpicxx.1", "mpicc.1"),
+    ("mpic++.1", "mpicc.1"),
+    ("mpiCC.1", "mpicc.1"),
+    ("mpirun.1", "mpiexec.1"),
+    ("oshCC.1", "oshc++.1"),
+    ("oshcxx.1", "oshc++.1"),
+];
 
 /// The shells and where each looks for completions, below `share`.
 const COMPLETIONS: [(&str, &str); 3] = [

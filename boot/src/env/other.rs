@@ -63,7 +63,7 @@ static OTHERS: &[OtherVariable] = &[
         "bytes such as 4096, 64m or 1.5g",
         "size of the symmetric heap of each PE; goes before PELAGO_HEAP_SIZE",
     ),
-    row(ShmemUser, "SHMEM_DEBUG", "any value", "as PELAGO_CHECK=on, unless PELAGO_CHECK is set"),
+    row(ShmemUser, "SHMEM_DEBUG", "any value", "as PELAGO_LOG=debug, unless PELAGO_LOG is set"),
     row(ShmemUser, "SHMEM_INFO", "any value", "PE 0 prints the variables of OpenSHMEM at the start"),
     row(ShmemUser, "SHMEM_VERSION", "any value", "PE 0 prints the version of the library at the start"),
     row(

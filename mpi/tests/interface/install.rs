@@ -225,7 +225,7 @@ fn the_pkg_config_file_finds_its_own_prefix() {
 
 #[test]
 fn the_manual_pages_name_what_they_are_of() {
-    for name in ["mpicc", "mpicxx", "mpic++", "mpiexec", "mpirun"] {
+    for name in ["mpicc", "mpicxx", "mpic++", "mpiCC", "mpiexec", "mpirun"] {
         let page = installed().join("share/man/man1").join(format!("{name}.1"));
         let text = std::fs::read_to_string(page).unwrap();
         let heading = text.split(".SH NAME\n").nth(1).unwrap().lines().next().unwrap().to_owned();

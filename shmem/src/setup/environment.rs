@@ -12,13 +12,18 @@ pub(crate) struct Environment {
     pub(crate) symmetric_size: Option<u64>,
     wants_version: bool,
     wants_info: bool,
-    pub(crate) wants_checks: bool,
+    /// `SHMEM_DEBUG`: the messages of the start.
+    pub(crate) wants_messages: bool,
 }
 
 impl Environment {
     /// Reads the settings.
     pub(crate) fn read() -> Result<Environment, String> {
-        let size = variable("SYMMETRIC_SIZE");
+        // Other libraries have the second name. An empty value is what a script leaves whose own variable
+        // is not set.
+        let size = ["SYMMETRIC_SIZE", "SYMMETRIC_HEAP_SIZE"]
+            .iter()
+            .find_map(|name| variable(name).filter(|(_, text)| !text.is_empty()));
         let bytes = |(name, text): &(String, String)| {
             size_bytes(text).ok_or_else(|| {
                 format!(
@@ -30,7 +35,7 @@ impl Environment {
             symmetric_size: size.as_ref().map(bytes).transpose()?,
             wants_version: variable("VERSION").is_some(),
             wants_info: variable("INFO").is_some(),
-            wants_checks: variable("DEBUG").is_some() && env::var_os("PELAGO_CHECK").is_none(),
+            wants_messages: variable("DEBUG").is_some() && env::var_os("PELAGO_LOG").is_none(),
         })
     }
 
@@ -53,7 +58,7 @@ const HELP: &str = "\
 SHMEM_VERSION         print the library's version at start-up (any value)
 SHMEM_INFO            print this (any value)
 SHMEM_SYMMETRIC_SIZE  bytes of the symmetric heap of each PE, such as 64m or 1.5g
-SHMEM_DEBUG           check the arguments of all calls (any value)
+SHMEM_DEBUG           print how the job starts (any value); PELAGO_CHECK=on checks arguments
 PELAGO_...            settings of the runtime: see pelago help settings
 ";
 

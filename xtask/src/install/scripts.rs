@@ -7,7 +7,13 @@ const CMAKE: &str = include_str!("PelagoConfig.cmake.in");
 const CMAKE_VERSION: &str = include_str!("PelagoConfigVersion.cmake.in");
 
 /// Further names of installed files: the link and the file in the same folder.
-pub const LINKS: [(&str, &str); 2] = [("bin/mpic++", "mpicxx"), ("lib/pkgconfig/mpi.pc", "pelago-mpi.pc")];
+pub const LINKS: [(&str, &str); 5] = [
+    ("bin/mpic++", "mpicxx"),
+    ("bin/mpiCC", "mpicxx"),
+    ("bin/oshCC", "oshc++"),
+    ("bin/oshcxx", "oshc++"),
+    ("lib/pkgconfig/mpi.pc", "pelago-mpi.pc"),
+];
 
 /// The names under which the command starts programs as other launchers do (`cli/src/mpiexec.rs`).
 pub const LAUNCHERS: [&str; 3] = ["mpiexec", "mpirun", "oshrun"];

@@ -110,12 +110,16 @@ fn the_heap_has_the_size_that_is_asked_for() {
     run_with(&program, &["size", "8388608"], 2, &[old_name]).assert_silent();
     let both = [("SHMEM_SYMMETRIC_SIZE", "100m"), old_name];
     run_with(&program, &["size", "104857600"], 2, &both).assert_silent();
+    // An empty value is as none.
+    let other_name = ("SHMEM_SYMMETRIC_HEAP_SIZE", "9m");
+    run_with(&program, &["size", "9437184"], 2, &[other_name, ("SHMEM_SYMMETRIC_SIZE", "")]).assert_silent();
+    run_with(&program, &["size", "8388608"], 2, &[other_name, old_name]).assert_silent();
 }
 
 #[test]
 fn no_size_is_told() {
     let program = c_file("memory", &[]);
-    for size in ["", "m", "-5", "1e", "20x", "1.2.3", "0x100", "99999999t"] {
+    for size in ["m", "-5", "1e", "20x", "1.2.3", "0x100", "99999999t"] {
         let variables = [("SHMEM_SYMMETRIC_SIZE", size)];
         let reason = format!("SHMEM_SYMMETRIC_SIZE is \"{size}\": give bytes such as ");
         let ended = run_with(&program, &["refused"], 2, &variables);

@@ -11,14 +11,17 @@ use crate::common::{
 };
 
 /// Every file below the prefix, and its mode.
-const FILES: [(&str, u32); 40] = [
+const FILES: [(&str, u32); 46] = [
+    ("bin/mpiCC", 0o755),
     ("bin/mpic++", 0o755),
     ("bin/mpicc", 0o755),
     ("bin/mpicxx", 0o755),
     ("bin/mpiexec", 0o755),
     ("bin/mpirun", 0o755),
+    ("bin/oshCC", 0o755),
     ("bin/oshc++", 0o755),
     ("bin/oshcc", 0o755),
+    ("bin/oshcxx", 0o755),
     ("bin/oshrun", 0o755),
     ("bin/pelago", 0o755),
     ("include/mpi.h", 0o644),
@@ -42,13 +45,16 @@ const FILES: [(&str, u32); 40] = [
     ("lib/pkgconfig/pelago-shmem.pc", 0o644),
     ("share/bash-completion/completions/pelago", 0o644),
     ("share/fish/vendor_completions.d/pelago.fish", 0o644),
+    ("share/man/man1/mpiCC.1", 0o644),
     ("share/man/man1/mpic++.1", 0o644),
     ("share/man/man1/mpicc.1", 0o644),
     ("share/man/man1/mpicxx.1", 0o644),
     ("share/man/man1/mpiexec.1", 0o644),
     ("share/man/man1/mpirun.1", 0o644),
+    ("share/man/man1/oshCC.1", 0o644),
     ("share/man/man1/oshc++.1", 0o644),
     ("share/man/man1/oshcc.1", 0o644),
+    ("share/man/man1/oshcxx.1", 0o644),
     ("share/man/man1/oshrun.1", 0o644),
     ("share/man/man7/pelago-settings.7", 0o644),
     ("share/zsh/site-functions/_pelago", 0o644),
