@@ -171,7 +171,7 @@ impl MessageGroup {
             receives: others().map(|from| Receive { from, slot, into: place(from), bytes }).collect(),
             sends: others().map(|to| Send { to, slot, from, bytes }).collect(),
             copies: [(from, place(self.me), bytes)].into_iter().collect(),
-            is_exact: true,
+            may_be_shorter: false,
             shorter: None,
         };
         // SAFETY: the caller promises what this function requires.

@@ -24,9 +24,9 @@ pub struct Exchange {
     pub sends: Few<Send>,
     /// Source, target and length in bytes; they are the same or do not overlap.
     pub copies: Few<(*const u8, *mut u8, usize)>,
-    /// Whether messages must have the lengths of their receives. Otherwise they may be shorter, as in
-    /// point-to-point communication.
-    pub is_exact: bool,
+    /// Whether messages may be shorter than their receives, as in point-to-point communication. Otherwise
+    /// they must have the same lengths.
+    pub may_be_shorter: bool,
     /// Where messages are noted that were shorter, if the caller wants to know them.
     pub shorter: Option<Arc<Shorter>>,
 }
@@ -156,7 +156,7 @@ impl Exchange {
         if found == expected {
             return Ok(());
         }
-        if found > expected || self.is_exact {
+        if found > expected || !self.may_be_shorter {
             return Err(SizeMismatch { pe, expected, found });
         }
         if let Some(Shorter(shorter)) = self.shorter.as_deref() {

@@ -26,7 +26,8 @@ pub fn permit_access() {
     ONCE.call_once(|| {
         let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
         if scope.trim() == "1" {
-            let leader = rustix::process::getpgrp().as_raw_nonzero().get() as u32;
+            // SAFETY: the call has no precondition. It returns 0 if the leader is outside the PID namespace.
+            let leader = unsafe { libc::getpgrp() } as u32;
             let launcher = parent_of(leader).filter(|&launcher| launcher > 1);
             let launcher = launcher.unwrap_or_else(std::os::unix::process::parent_id);
             // SAFETY: the call changes who may trace this process, and accesses no memory. If it is refused,

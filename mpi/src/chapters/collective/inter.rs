@@ -64,7 +64,15 @@ struct Between<'a> {
 }
 
 impl<'a> Between<'a> {
+    /// For blocks of one size.
     fn new(mpi: &'a Mpi, comm: &'a Comm) -> Between<'a> {
+        let mut between = Between::varying(mpi, comm);
+        between.messages.exchange.may_be_shorter = false;
+        between
+    }
+
+    /// For blocks that have sizes of their own.
+    fn varying(mpi: &'a Mpi, comm: &'a Comm) -> Between<'a> {
         Between { comm, messages: Messages::new(mpi) }
     }
 
@@ -165,7 +173,7 @@ pub unsafe fn gather(
 }
 
 pub unsafe fn gatherv(mpi: &Mpi, comm: &Comm, mine: Elements, all: Blocks, root: c_int) -> Result<Prepared> {
-    let mut between = Between::new(mpi, comm);
+    let mut between = Between::varying(mpi, comm);
     // SAFETY: the caller promises what this function requires.
     unsafe {
         match Role::of(comm, root)? {
@@ -206,7 +214,7 @@ pub unsafe fn scatter(
 }
 
 pub unsafe fn scatterv(mpi: &Mpi, comm: &Comm, all: Blocks, mine: Elements, root: c_int) -> Result<Prepared> {
-    let mut between = Between::new(mpi, comm);
+    let mut between = Between::varying(mpi, comm);
     // SAFETY: the caller promises what this function requires.
     unsafe {
         match Role::of(comm, root)? {
@@ -257,7 +265,7 @@ pub unsafe fn allgatherv(
     n_remote: usize,
 ) -> Result<Prepared> {
     all.check_arrays(n_remote)?;
-    let mut between = Between::new(mpi, comm);
+    let mut between = Between::varying(mpi, comm);
     // SAFETY: the caller promises what this function requires.
     unsafe {
         for rank in 0..n_remote {
@@ -301,7 +309,7 @@ pub unsafe fn all_to_all(
 ) -> Result<Prepared> {
     from.check_arrays(n_remote)?;
     into.check_arrays(n_remote)?;
-    let mut between = Between::new(mpi, comm);
+    let mut between = Between::varying(mpi, comm);
     // SAFETY: the caller promises what this function requires.
     unsafe {
         for rank in 0..n_remote {

@@ -42,8 +42,10 @@ pub(super) struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
+    /// Those of an operation whose blocks have sizes of their own: they may be shorter than their room.
     pub fn new(mpi: &'a Mpi) -> Messages<'a> {
-        Messages { mpi, prepared: Prepared::default(), exchange: Exchange::default() }
+        let exchange = Exchange { may_be_shorter: true, ..Exchange::default() };
+        Messages { mpi, prepared: Prepared::default(), exchange }
     }
 
     /// Adds the send of elements: its length.
