@@ -32,13 +32,6 @@ unsafe impl Zeroed for AtomicU8 {
     }
 }
 
-// SAFETY: all zero bytes are `false`.
-unsafe impl Zeroed for AtomicBool {
-    fn zeroed() -> AtomicBool {
-        AtomicBool::new(false)
-    }
-}
-
 // SAFETY: all zero bytes are a null pointer.
 unsafe impl<T> Zeroed for *mut T {
     fn zeroed() -> *mut T {

@@ -85,6 +85,9 @@ static void failing_functions(void) {
     MPI_Request request = begin(&tag);
     query_code = MPI_ERR_OTHER;
     MPI_Grequest_complete(request);
+    int flag = 0;
+    GIVES(MPI_ERR_OTHER, MPI_Request_get_status(request, &flag, &status));
+    HOLDS(flag);
     GIVES(MPI_ERR_OTHER, MPI_Wait(&request, &status));
     HOLDS(request == MPI_REQUEST_NULL && frees == 1);
     request = begin(&tag);

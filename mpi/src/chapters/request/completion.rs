@@ -80,12 +80,12 @@ unsafe fn retire_generalized(
 }
 
 /// Stores the status of an operation that is over. The program determines it if the request is a generalised
-/// one.
-pub(super) unsafe fn report(handle: MPI_Request, outcome: &Outcome, status: *mut MPI_Status) -> Outcome {
-    let outcome = find_generalized(handle).map_or(*outcome, |generalized| generalized.query());
+/// one: an error of its function is that of the call.
+pub(super) unsafe fn report(handle: MPI_Request, outcome: &Outcome, status: *mut MPI_Status) -> Result {
+    let queried = find_generalized(handle).map(|generalized| generalized.query());
     // SAFETY: the caller's place is null, or valid for one status.
-    unsafe { store(status, &outcome.status) };
-    outcome
+    unsafe { store(status, &queried.as_ref().unwrap_or(outcome).status) };
+    queried.filter(|outcome| outcome.error != MPI_SUCCESS).map_or(Ok(()), |outcome| Err(failure(&outcome)))
 }
 
 fn failure(outcome: &Outcome) -> Error {

@@ -40,11 +40,8 @@ pub unsafe fn request_get_status(
     unsafe {
         let outcome = look(mpi, request)?;
         flag.write(outcome.is_some().into());
-        if let Some(outcome) = outcome {
-            report(request, &outcome, status);
-        }
+        outcome.map_or(Ok(()), |outcome| report(request, &outcome, status))
     }
-    Ok(())
 }
 
 /// `MPI_Request_get_status_all`: statuses only if all operations are over.
@@ -55,7 +52,7 @@ pub unsafe fn request_get_status_all(
     flag: *mut c_int,
     statuses: *mut MPI_Status,
 ) -> Result {
-    let n = checked(count, requests.cast_mut())?;
+    let (n, mut first) = (checked(count, requests.cast_mut())?, Ok(()));
     let flag = output("flag", flag)?;
     // SAFETY: the caller's arrays have n elements, and it uses a request in one thread at a time.
     unsafe {
@@ -66,11 +63,11 @@ pub unsafe fn request_get_status_all(
         flag.write((outcomes.len() == n).into());
         if outcomes.len() == n {
             for (i, outcome) in outcomes.iter().enumerate() {
-                report(requests.add(i).read(), outcome, nth(statuses, i));
+                first = first.and(report(requests.add(i).read(), outcome, nth(statuses, i)));
             }
         }
     }
-    Ok(())
+    first
 }
 
 /// `MPI_Request_get_status_any`: one whose operation is over; `MPI_UNDEFINED` if none is active.
@@ -97,8 +94,7 @@ pub unsafe fn request_get_status_any(
             if let Some(outcome) = poll(mpi, request)? {
                 index.write(i as c_int);
                 flag.write(1);
-                report(request, &outcome, status);
-                return Ok(());
+                return report(request, &outcome, status);
             }
         }
         flag.write((!is_any_active).into());
@@ -121,7 +117,7 @@ pub unsafe fn request_get_status_some(
     let n = checked(incount, requests.cast_mut())?;
     let outcount = output("outcount", outcount)?;
     ensure!(n == 0 || !indices.is_null(), MPI_ERR_ARG, "the array of indices is null");
-    let (mut found, mut is_any_active) = (0, false);
+    let (mut found, mut is_any_active, mut first) = (0, false, Ok(()));
     // SAFETY: the caller's arrays have n elements, and it uses a request in one thread at a time.
     unsafe {
         for i in 0..n {
@@ -132,11 +128,11 @@ pub unsafe fn request_get_status_some(
             is_any_active = true;
             if let Some(outcome) = poll(mpi, request)? {
                 indices.add(found).write(i as c_int);
-                report(request, &outcome, nth(statuses, found));
+                first = first.and(report(request, &outcome, nth(statuses, found)));
                 found += 1;
             }
         }
         outcount.write(if is_any_active { found as c_int } else { MPI_UNDEFINED });
     }
-    Ok(())
+    first
 }
