@@ -32,6 +32,13 @@ unsafe impl Zeroed for AtomicU8 {
     }
 }
 
+// SAFETY: all zero bytes are `false`.
+unsafe impl Zeroed for Cell<bool> {
+    fn zeroed() -> Cell<bool> {
+        Cell::new(false)
+    }
+}
+
 // SAFETY: all zero bytes are a null pointer.
 unsafe impl<T> Zeroed for *mut T {
     fn zeroed() -> *mut T {
