@@ -465,6 +465,10 @@ impl TwoSided {
         if !is_valid {
             self.fail_invalid(&format!("PE {from} has announced a message that lies outside its memory"));
         }
+        if from == self.my_pe() {
+            // Another thread may wait until its synchronous message is received.
+            self.ring_own_sleepers();
+        }
         if has_net_work {
             self.flush_net();
         }

@@ -267,6 +267,11 @@ unsafe fn ranks_of_ranges(group: &Group, n: c_int, ranges: *mut [c_int; 3]) -> R
         // SAFETY: the caller's array has n triples.
         let [first, last, stride] = unsafe { ranges.add(i).read() };
         ensure!(stride != 0, MPI_ERR_ARG, "the stride of range {i} is 0");
+        ensure!(
+            first == last || (first < last) == (stride > 0),
+            MPI_ERR_ARG,
+            "the stride of range {i} is {stride}, which leads from {first} away from {last}"
+        );
         let mut rank = first;
         while if stride > 0 { rank <= last } else { rank >= last } {
             ensure!(group.pe(rank).is_some(), MPI_ERR_RANK, "{}", no_rank(rank, group.len()).text());

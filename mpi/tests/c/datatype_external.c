@@ -114,8 +114,8 @@ static void errors(void) {
     char packed[8];
     MPI_Aint position = 0;
     FAILS(MPI_ERR_ARG, MPI_Pack_external("native", &data, 1, MPI_INT, packed, 8, &position));
-    FAILS(MPI_ERR_TRUNCATE, MPI_Pack_external("external32", &data, 1, MPI_INT, packed, 3, &position));
-    FAILS(MPI_ERR_TRUNCATE, MPI_Unpack_external("external32", packed, 3, &position, &data, 1, MPI_INT));
+    FAILS(MPI_ERR_ARG, MPI_Pack_external("external32", &data, 1, MPI_INT, packed, 3, &position));
+    FAILS(MPI_ERR_ARG, MPI_Unpack_external("external32", packed, 3, &position, &data, 1, MPI_INT));
     FAILS(MPI_ERR_COUNT, MPI_Pack_external("external32", &data, -1, MPI_INT, packed, 8, &position));
     EXPECT("the position after errors", 0, position);
     OK(MPI_Pack_external("external32", &data, 0, MPI_INT, packed, 0, &position));

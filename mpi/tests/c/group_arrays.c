@@ -23,6 +23,11 @@ int main(int argc, char **argv) {
     GIVES(MPI_ERR_RANK, MPI_Group_range_incl(world, 1, wide, &group));
     GIVES(MPI_ERR_RANK, MPI_Group_range_incl(world, 1, jump, &group));
     GIVES(MPI_ERR_ARG, MPI_Group_range_incl(world, 1, none, &group));
+    int away[2][3] = {{0, 1, -1}, {1, 0, 1}};
+    for (int i = 0; i < 2; i++) {
+        GIVES(MPI_ERR_ARG, MPI_Group_range_incl(world, 1, &away[i], &group));
+        GIVES(MPI_ERR_ARG, MPI_Group_range_excl(world, 1, &away[i], &group));
+    }
     int back[1][3] = {{size - 1, 0, -1}};
     WORKS(MPI_Group_range_incl(world, 1, back, &group));
     int found;

@@ -24,7 +24,7 @@ pub(super) unsafe fn begin(position: IntegerOut, size: i64, bytes: usize) -> Res
     let rest = size - start;
     ensure!(
         bytes as u64 <= rest as u64,
-        MPI_ERR_TRUNCATE,
+        MPI_ERR_ARG,
         "{bytes} bytes are needed, but the packed buffer of {size} bytes has {rest} from position {start} on"
     );
     Ok(start as usize)

@@ -167,7 +167,7 @@ impl File {
             ensure!(
                 is_sequential,
                 MPI_ERR_ARG,
-                "disp is MPI_DISPLACEMENT_CURRENT, which is for files opened with MPI_MODE_SEQUENTIAL"
+                "the displacement disp is MPI_DISPLACEMENT_CURRENT, which is for files opened with MPI_MODE_SEQUENTIAL"
             );
             let view = self.view();
             return view.place(view.first_byte(self.shared_position(mpi))?);
@@ -175,9 +175,9 @@ impl File {
         ensure!(
             !is_sequential,
             MPI_ERR_ARG,
-            "the file was opened with MPI_MODE_SEQUENTIAL. Give MPI_DISPLACEMENT_CURRENT as disp"
+            "the file was opened with MPI_MODE_SEQUENTIAL. Give MPI_DISPLACEMENT_CURRENT as the displacement disp"
         );
-        ensure!(disp >= 0, MPI_ERR_ARG, "disp is {disp}, which is negative");
+        ensure!(disp >= 0, MPI_ERR_ARG, "the displacement disp is {disp}, which is negative");
         Ok(disp)
     }
 
@@ -197,7 +197,7 @@ impl File {
         let representation = Representation::find(unsafe { name_of(datarep)? })?;
         ensure!(
             filetype.size() == 0 || filetype.size().checked_rem(etype.size()) == Some(0),
-            MPI_ERR_IO,
+            MPI_ERR_ARG,
             "the filetype has {} bytes of data, which is no multiple of the {} of the etype",
             filetype.size(),
             etype.size()
