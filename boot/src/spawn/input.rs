@@ -5,10 +5,12 @@
 //! may read from it; the launcher, in the foreground, reads for them. (Standard input that is no terminal is
 //! inherited by the one process of this machine that reads it, and needs none of this.) Invariant: while one
 //! of the processes does not read, the launcher reads no more than a pipe holds, so no input is lost, and
-//! every process gets all of it.
+//! every process gets all of it. No read blocks, although other programs may read the same terminal or pipe.
 
-use std::io::{self, PipeReader, PipeWriter, Stdin, Write};
+use std::io::{self, PipeReader, PipeWriter, Write};
 
+use rustix::fd::AsFd;
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use rustix::io::Errno;
 
 use super::frame::{Frame, SendQueue, WINDOW_BYTES};
@@ -16,7 +18,7 @@ use super::poller::{Poller, Source};
 
 /// The connection of standard input to the processes that read it.
 pub(super) struct Input {
-    source: Stdin,
+    source: Box<dyn AsFd>,
     /// Whether epoll can watch standard input; it cannot watch regular files, which are always readable.
     is_watchable: bool,
     is_watched: bool,
@@ -52,10 +54,26 @@ impl Sink {
     }
 }
 
+/// Standard input. A terminal or a pipe is opened again, so that its reads do not block: what the launcher is
+/// woken for may be taken by another reader, such as `less`.
+fn standard_input() -> Box<dyn AsFd> {
+    let kind = fstat(io::stdin()).map(|status| FileType::from_raw_mode(status.st_mode));
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    match kind {
+        Ok(FileType::CharacterDevice | FileType::Fifo) => {
+            match open("/proc/self/fd/0", flags, Mode::empty()) {
+                Ok(own) => Box::new(own),
+                Err(_) => Box::new(io::stdin()),
+            }
+        }
+        _ => Box::new(io::stdin()),
+    }
+}
+
 impl Input {
     /// Standard input, with no reader yet.
     pub(super) fn new() -> Self {
-        Self { source: io::stdin(), is_watchable: true, is_watched: false, sinks: Vec::new() }
+        Self { source: standard_input(), is_watchable: true, is_watched: false, sinks: Vec::new() }
     }
 
     /// Connects a process of this machine; returns the end of the pipe that it reads.

@@ -246,12 +246,9 @@ impl Process {
     /// If the process has ended, kills the rest of its group and returns how the process ended. Does not
     /// wait.
     pub(super) fn reap(&mut self) -> Option<End> {
-        self.reap_with(WaitIdOptions::NOHANG)
-    }
-
-    fn reap_with(&mut self, waiting: WaitIdOptions) -> Option<End> {
         let which = || WaitId::PidFd(self.handle.as_fd());
-        let status = waitid(which(), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | waiting).ok()??;
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        let status = waitid(which(), look).ok()??;
         let _ = kill_process_group(self.pid, Signal::KILL);
         let _ = waitid(which(), WaitIdOptions::EXITED);
         self.rest = members(self.pid);
@@ -275,7 +272,10 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
         if !self.reaped {
-            self.reap_with(WaitIdOptions::empty());
+            // One that cannot be killed, such as a remote shell of another user, is left to the system.
+            let limit = Timespec::try_from(REST_LIMIT).ok();
+            let _ = poll(&mut [PollFd::new(&self.handle, PollFlags::IN)], limit.as_ref());
+            self.reap();
         }
         let deadline = Instant::now() + REST_LIMIT;
         for member in &self.rest {

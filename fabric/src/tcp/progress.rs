@@ -360,9 +360,9 @@ impl Domain {
     }
 
     /// Closes the endpoint of a PE, whose memory is still mapped. With the last endpoint, the process says
-    /// goodbye to all peers first.
+    /// goodbye to all peers first. One that panics does not: its peers are to find the connection lost.
     pub(super) fn close_endpoint(&self, slot: usize) {
-        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 {
+        if self.open.fetch_sub(1, Ordering::AcqRel) == 1 && !std::thread::panicking() {
             self.say_goodbye();
         }
         self.local_pes[slot].close();
@@ -371,8 +371,7 @@ impl Domain {
     /// Says goodbye to all peers. Until the last frames are sent the process goes on receiving: the system
     /// resets a connection that is closed with unread bytes, and drops the bytes under way.
     fn say_goodbye(&self) {
-        // The peers of a process that panics need not receive any more.
-        let insists = self.insists_on_goodbye && !std::thread::panicking();
+        let insists = self.insists_on_goodbye;
         let begun = Instant::now();
         // Bytes may wait for a connection that is not up. No test insists on that: nobody may open it.
         let is_up = |peer: &Peer| peer.socket().is_some();

@@ -223,6 +223,8 @@ impl Supervisor<'_> {
         if stream.as_mut().is_some_and(|stream| !stream.arrive(bytes)) {
             return Err(Garbage);
         }
+        // While output comes, its end is waited for.
+        self.outlets.begin_patience();
         self.pass_output(process, source);
         Ok(())
     }
