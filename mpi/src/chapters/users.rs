@@ -19,8 +19,9 @@ use pelago_fabric::sync::Ordering;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The setting with the size of the memory for windows.
-const POOL_SIZE: &str = "PELAGO_POOL_SIZE";
+/// Settings that the library has unless the program or the environment sets them. Windows lie in the pool, and
+/// programs expect that these may be as large as the memory; and that other libraries keep what they send.
+const DEFAULTS: [(&str, &str); 2] = [("PELAGO_POOL_SIZE", "share"), ("PELAGO_UNEXPECTED_MEMORY", "1g")];
 
 struct Users {
     count: usize,
@@ -64,10 +65,11 @@ pub fn enter(user: User, level: c_int) -> Result<&'static Mpi> {
                 "the process has left its job at MPI_Finalize. Begin a session before, if others follow"
             );
             let mut settings = tool::changed_settings();
-            // Windows lie in the pool, and programs expect that these may be as large as the memory.
-            let is_set = settings.iter().any(|(name, _)| *name == POOL_SIZE);
-            if !is_set && std::env::var_os(POOL_SIZE).is_none_or(|value| value.is_empty()) {
-                settings.push((POOL_SIZE, "share".to_owned()));
+            for (name, default) in DEFAULTS {
+                let is_set = settings.iter().any(|(set, _)| *set == name);
+                if !is_set && std::env::var_os(name).is_none_or(|value| value.is_empty()) {
+                    settings.push((name, default.to_owned()));
+                }
             }
             name_calls_by(library::current_call);
             let core = process::acquire_with(settings)?.core;
