@@ -407,7 +407,7 @@ settings! {
               auto: the first ones try both";
     unexpected_memory: usize = parse::unexpected_memory, "PELAGO_UNEXPECTED_MEMORY", "60m", Messages,
         accepts "bytes from 64k to 64g",
-        help "memory of a PE for two-sided messages that no receive has asked for; in MPI programs 1g by default";
+        help "memory of a PE for messages that no receive has asked for; in MPI programs 1g by default";
     node_id: Option<String> = parse::text, "PELAGO_NODE_ID", "", Start,
         accepts "any text that is not empty",
         help "name of the node, in place of the one found: PEs with equal names share memory";
