@@ -10,8 +10,16 @@ int main(int argc, char **argv) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 
+    status.MPI_ERROR = MPI_ERR_DIMS;
     WORKS(MPI_Request_get_status(MPI_REQUEST_NULL, &flag, &status));
     HOLDS(flag && status.MPI_SOURCE == MPI_ANY_SOURCE && status.MPI_TAG == MPI_ANY_TAG);
+    EQUAL("the error of an empty status", MPI_SUCCESS, status.MPI_ERROR);
+    status.MPI_ERROR = MPI_ERR_DIMS;
+    WORKS(MPI_Wait(&requests[0], &status));
+    EQUAL("the error of an empty status", MPI_SUCCESS, status.MPI_ERROR);
+    status.MPI_ERROR = MPI_ERR_DIMS;
+    WORKS(MPI_Testany(4, requests, &index, &flag, &status));
+    EQUAL("the error of an empty status", MPI_SUCCESS, status.MPI_ERROR);
     WORKS(MPI_Request_get_status_all(4, requests, &flag, statuses));
     HOLDS(flag && statuses[3].MPI_SOURCE == MPI_ANY_SOURCE);
     WORKS(MPI_Request_get_status_any(4, requests, &index, &flag, &status));

@@ -4,7 +4,7 @@
 //! persistent. Null and inactive requests count as complete, with the empty status.
 
 use super::{
-    Active, COMPLETE, EMPTY_STATUS, Outcome, find_generalized, forget, request_of, state, store,
+    Active, COMPLETE, EMPTY_STATUS, Outcome, find_generalized, forget, request_of, state, store, store_empty,
     take_received,
 };
 use crate::abi::*;
@@ -149,7 +149,7 @@ pub unsafe fn wait(mpi: &Mpi, request: *mut MPI_Request, status: *mut MPI_Status
     unsafe {
         let handle = output("request", request)?.read();
         if handle == MPI_REQUEST_NULL {
-            store(status, &EMPTY_STATUS);
+            store_empty(status);
             return Ok(());
         }
         let outcome = wait_for(mpi, handle)?;
@@ -170,7 +170,7 @@ pub unsafe fn test(
         let flag = output("flag", flag)?;
         if handle == MPI_REQUEST_NULL {
             flag.write(1);
-            store(status, &EMPTY_STATUS);
+            store_empty(status);
             return Ok(());
         }
         let outcome = poll(mpi, handle)?;
@@ -392,7 +392,7 @@ unsafe fn one_of(
             None => {
                 index.write(MPI_UNDEFINED);
                 set_flag(true);
-                store(status, &EMPTY_STATUS);
+                store_empty(status);
                 Ok(())
             }
             Some(None) => {

@@ -3,7 +3,7 @@
 //! Invariant: no request is freed or made inactive. Null and inactive requests count as complete.
 
 use super::completion::{self, checked, is_active, nth, report};
-use super::{EMPTY_STATUS, Outcome, store};
+use super::{Outcome, store_empty};
 use crate::abi::*;
 use crate::chapters::error::{Result, ensure};
 use crate::chapters::library::{Mpi, output};
@@ -38,6 +38,11 @@ pub unsafe fn request_get_status(
     let flag = output("flag", flag)?;
     // SAFETY: the caller's pointers are valid, and it uses the request in one thread at a time.
     unsafe {
+        if request == MPI_REQUEST_NULL {
+            flag.write(1);
+            store_empty(status);
+            return Ok(());
+        }
         let outcome = look(mpi, request)?;
         flag.write(outcome.is_some().into());
         outcome.map_or(Ok(()), |outcome| report(request, &outcome, status))
@@ -99,7 +104,7 @@ pub unsafe fn request_get_status_any(
         }
         flag.write((!is_any_active).into());
         if !is_any_active {
-            store(status, &EMPTY_STATUS);
+            store_empty(status);
         }
     }
     Ok(())

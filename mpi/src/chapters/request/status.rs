@@ -62,6 +62,18 @@ pub unsafe fn store(place: *mut MPI_Status, status: &MPI_Status) {
     }
 }
 
+/// Stores the empty status of a call for no operation, also its error.
+///
+/// # Safety
+/// As [`store`].
+#[inline]
+pub unsafe fn store_empty(place: *mut MPI_Status) {
+    if !place.is_null() {
+        // SAFETY: the caller promises that it is valid.
+        unsafe { place.write(EMPTY_STATUS) };
+    }
+}
+
 /// `MPI_Test_cancelled`.
 pub unsafe fn test_cancelled(status: *const MPI_Status, flag: *mut c_int) -> Result {
     // SAFETY: the caller's pointers are valid for one value each.
