@@ -324,8 +324,8 @@ settings! {
               whose timers are slow between near machines";
     tcp_ports: Option<RangeInclusive<u16>> = parse::auto_ports, "PELAGO_TCP_PORTS", "auto", Network,
         accepts "auto, or ports from 1 to 65535 such as 20000-20999",
-        help "the ports at which processes listen with the provider tcp, one for each process of a machine and \
-              each of its addresses; auto: the system chooses them";
+        help "the ports at which processes listen with the provider tcp, one for each process of a machine \
+              and each of its addresses; auto: the system chooses them";
     tcp_encrypt: bool = parse::switch, "PELAGO_TCP_ENCRYPT", "off", Network,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "encrypt what the provider tcp sends; with PELAGO_FABRIC=auto no other provider is taken then";

@@ -98,7 +98,7 @@ impl Parcel {
         if self.arrived.is_empty() {
             return if self.is_closed { Ok(0) } else { Err(ErrorKind::WouldBlock.into()) };
         }
-        // All of it: a read would stop where the queue wraps around, and nothing wakes the launcher for the rest.
+        // A read would stop where the queue wraps around, and nothing wakes the launcher for the rest.
         self.arrived.make_contiguous();
         let count = self.arrived.read(bytes)?;
         self.taken_bytes += count;

@@ -219,12 +219,19 @@ pub(super) enum Starts {
     Fetch(PendingReply),
 }
 
-/// The settings by which listening may succeed: those that matter for this error.
-fn remedy_of_listening(congestion: &Congestion, error: &io::Error) -> &'static str {
-    match congestion {
-        _ if error.kind() == io::ErrorKind::AddrInUse => {
+/// The remedy of an error: that of the operation, unless the error has one of its own.
+fn remedy_of(error: &io::Error, operation: &'static str) -> &'static str {
+    match error.kind() {
+        _ if socket::lacks_descriptors(error) => DESCRIPTORS,
+        io::ErrorKind::AddrInUse => {
             "Set PELAGO_TCP_PORTS to a range with a port for each process of the machine"
         }
+        _ => operation,
+    }
+}
+
+fn remedy_of_listening(congestion: &Congestion) -> &'static str {
+    match congestion {
         Congestion::Named(_) => {
             "PELAGO_TCP_INTERFACE names the interface to use, PELAGO_TCP_CONGESTION an algorithm that the \
              system permits (net.ipv4.tcp_allowed_congestion_control)"
@@ -244,7 +251,7 @@ impl Domain {
         let failed = |operation: &str, remedy| {
             let operation = operation.to_owned();
             move |error: io::Error| {
-                let remedy = if socket::lacks_descriptors(&error) { DESCRIPTORS } else { remedy };
+                let remedy = remedy_of(&error, remedy);
                 FabricError::System { pe, operation, reason: error.to_string(), remedy }
             }
         };
@@ -263,13 +270,9 @@ impl Domain {
         let processes = n_pes.div_ceil(each);
         descriptors::make_room(processes);
         let ports = Ports::of(choice.ports.clone(), process);
-        let (listeners, card) =
-            business_card::listen_near(near, &addresses, &ports, &congestion).map_err(|error| {
-                let remedy = remedy_of_listening(&congestion, &error);
-                failed("listening for the job's other processes", remedy)(error)
-            })?;
-        let control = congestion.describe();
-        log::debug!(target: "fabric", "tcp listens at {:?}, congestion control: {control}", card.0);
+        let (listeners, card) = business_card::listen_near(near, &addresses, &ports, &congestion)
+            .map_err(failed("listening for the job's other processes", remedy_of_listening(&congestion)))?;
+        log::debug!(target: "fabric", "tcp listens at {:?}, congestion: {}", card.0, congestion.describe());
         let local_pes: io::Result<Box<[LocalPe]>> = (0..each).map(|_| LocalPe::open()).collect();
         let local_pes = local_pes.map_err(failed("opening a doorbell", DESCRIPTORS))?;
         let poller = open_poller(&listeners, &local_pes).map_err(failed("opening a poller", DESCRIPTORS))?;

@@ -1,5 +1,5 @@
-//! The ports at which a process listens: those that the system chooses, or some of a range that a firewall lets
-//! through.
+//! The ports at which a process listens: those that the system chooses, or some of a range that a firewall
+//! lets through.
 
 use super::congestion::Congestion;
 use super::socket;

@@ -108,8 +108,8 @@ fn family(address: &SocketAddr) -> AddressFamily {
     if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
 }
 
-/// A socket that listens at an address, and its port. With port 0 the system chooses one. A port that is given
-/// may have connections of a process that has ended.
+/// A socket that listens at an address, and its port. With port 0 the system chooses one. A port that is
+/// given may have connections of a process that has ended.
 pub(super) fn listen(address: SocketAddr, congestion: &Congestion) -> io::Result<(OwnedFd, u16)> {
     let socket = open(family(&address))?;
     congestion.set(&socket)?;

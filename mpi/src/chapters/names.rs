@@ -1,14 +1,15 @@
 //! Names of services: what processes of the job publish, and look up.
 //!
 //! A published name is a node of a list: a page in the pool of its process. A word of PE 0 names the first
-//! node, and its highest bit locks the list. The owner of the lock reads the nodes of other processes by gets,
-//! so that none of them takes part.
+//! node, and its highest bit locks the list. The owner of the lock reads the nodes of other processes by
+//! gets, so that none of them takes part.
 //!
 //! ```text
 //! link to the next node, a word | bytes of the service, of the port, 4 each | service | port
 //! ```
 //!
-//! Invariant: the list is read and changed by the owner of the lock alone. A process frees its own nodes only.
+//! Invariant: the list is read and changed by the owner of the lock alone. A process frees its own nodes
+//! only.
 
 use crate::abi::*;
 use crate::chapters::error::{Error, Result, ensure};

@@ -19,8 +19,8 @@ use pelago_fabric::sync::Ordering;
 use std::ffi::c_void;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Settings that the library has unless the program or the environment sets them. Windows lie in the pool, and
-/// programs expect that these may be as large as the memory; and that other libraries keep what they send.
+/// Settings that the library has unless the program or the environment sets them. Windows lie in the pool,
+/// and programs expect that these may be as large as the memory, and that what they send is kept.
 const DEFAULTS: [(&str, &str); 2] = [("PELAGO_POOL_SIZE", "share"), ("PELAGO_UNEXPECTED_MEMORY", "1g")];
 
 struct Users {

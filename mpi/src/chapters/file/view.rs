@@ -167,7 +167,8 @@ impl File {
             ensure!(
                 is_sequential,
                 MPI_ERR_ARG,
-                "the displacement disp is MPI_DISPLACEMENT_CURRENT, which is for files opened with MPI_MODE_SEQUENTIAL"
+                "the displacement disp is MPI_DISPLACEMENT_CURRENT, which is for files opened with \
+                 MPI_MODE_SEQUENTIAL"
             );
             let view = self.view();
             return view.place(view.first_byte(self.shared_position(mpi))?);
@@ -175,7 +176,8 @@ impl File {
         ensure!(
             !is_sequential,
             MPI_ERR_ARG,
-            "the file was opened with MPI_MODE_SEQUENTIAL. Give MPI_DISPLACEMENT_CURRENT as the displacement disp"
+            "the file was opened with MPI_MODE_SEQUENTIAL. Give MPI_DISPLACEMENT_CURRENT as the displacement \
+             disp"
         );
         ensure!(disp >= 0, MPI_ERR_ARG, "the displacement disp is {disp}, which is negative");
         Ok(disp)
