@@ -269,10 +269,10 @@ impl Domain {
         let congestion = Congestion::of(choice.congestion.as_deref());
         let processes = n_pes.div_ceil(each);
         descriptors::make_room(processes);
-        let ports = Ports::of(choice.ports.clone(), process);
+        let (ports, control) = (Ports::of(choice.ports.clone(), process), congestion.describe());
         let (listeners, card) = business_card::listen_near(near, &addresses, &ports, &congestion)
             .map_err(failed("listening for the job's other processes", remedy_of_listening(&congestion)))?;
-        log::debug!(target: "fabric", "tcp listens at {:?}, congestion: {}", card.0, congestion.describe());
+        log::debug!(target: "fabric", "tcp listens at {:?}, congestion control: {control}", card.0);
         let local_pes: io::Result<Box<[LocalPe]>> = (0..each).map(|_| LocalPe::open()).collect();
         let local_pes = local_pes.map_err(failed("opening a doorbell", DESCRIPTORS))?;
         let poller = open_poller(&listeners, &local_pes).map_err(failed("opening a poller", DESCRIPTORS))?;
