@@ -225,7 +225,7 @@ impl Core {
             contexts: Contexts::default(),
             completions: CompletionCounters::default(),
             pids: placement.pids,
-            far_left: Reserved::new(n_pes),
+            far_status: Reserved::new(n_pes),
             joined_at: Instant::now(),
             bears_threads: AtomicBool::new(false),
             membership: Mutex::new(membership),

@@ -59,7 +59,7 @@ pub struct Job {
     /// The process number of each PE, if its business card has one.
     pub pids: Vec<u32>,
     /// The status of each PE of another node, as far as it is known: 0, [`LEFT`] or [`LEFT_RECEIVING`].
-    pub far_left: Reserved<AtomicU8>,
+    pub far_status: Reserved<AtomicU8>,
     pub joined_at: Instant,
     /// Whether all threads of this process belong to this PE, regardless of their names.
     pub bears_threads: AtomicBool,
@@ -234,7 +234,7 @@ impl Job {
         // SYNC POINT left: acquires the effects of the PE before it left.
         match self.memory.block(pe) {
             Some(block) => block.departure.left.load(Ordering::Acquire) != 0,
-            None => self.far_left[pe].load(Ordering::Relaxed) != 0,
+            None => self.far_status[pe].load(Ordering::Relaxed) != 0,
         }
     }
 
@@ -242,7 +242,7 @@ impl Job {
     pub fn still_receives(&self, pe: Pe) -> bool {
         match self.memory.block(pe) {
             Some(block) => block.departure.receives.load(Ordering::Relaxed) != 0,
-            None => self.far_left[pe].load(Ordering::Relaxed) == LEFT_RECEIVING,
+            None => self.far_status[pe].load(Ordering::Relaxed) == LEFT_RECEIVING,
         }
     }
 

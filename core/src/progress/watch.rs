@@ -80,7 +80,7 @@ impl Watch {
             question.since = start_without_pause(question.since, between_looks);
         }
         if let Some(question) = inner.question.take_if(|question| question.counter.is_done()) {
-            job.far_left[question.pe].store(self.answer.load(Ordering::Relaxed) as u8, Ordering::Relaxed);
+            job.far_status[question.pe].store(self.answer.load(Ordering::Relaxed) as u8, Ordering::Relaxed);
             job.completions.release(question.counter);
             inner.next_at = now + self.before_asking;
         }
@@ -88,7 +88,7 @@ impl Watch {
             Some(question) if now - question.since > limit => {
                 let (pe, reason) = (question.pe, silence_of(job, question.pe, limit, awaited));
                 drop(inner);
-                job.far_left[pe].store(LEFT, Ordering::Relaxed);
+                job.far_status[pe].store(LEFT, Ordering::Relaxed);
                 job.fail(&reason);
             }
             Some(_) => {}

@@ -27,8 +27,10 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Mutex, Once};
+use std::sync::{Arc, LazyLock, Mutex, Once};
 
+/// The link for requests, without the number of a port.
+static CALLS: LazyLock<Link> = LazyLock::new(|| Link::named(b"requests for ports", &[]));
 /// The requests that this process has made, by their ports.
 static ASKED: Mutex<BTreeMap<Port, u64>> = Mutex::new(BTreeMap::new());
 static REQUESTS: Mutex<Requests> = Mutex::new(Requests::new());
@@ -75,7 +77,7 @@ impl Port {
 
     /// The link for the requests for this port.
     fn requests(self) -> Link {
-        Link::named(b"requests for ports", &[]).tagged(self.number)
+        CALLS.tagged(self.number)
     }
 
     /// The link between the roots that meet by a request.
@@ -105,7 +107,7 @@ impl Requests {
     /// Takes the requests that have come, and refuses those for ports that are not open.
     fn sort(&mut self, mpi: &Mpi) {
         let mut has_come = false;
-        while let Some((pe, number)) = Link::named(b"requests for ports", &[]).take_call(mpi) {
+        while let Some((pe, number)) = CALLS.take_call(mpi) {
             let count = self.counts.get_or_insert_default().entry((pe, number)).or_default();
             let request = (pe, *count);
             *count += 1;
