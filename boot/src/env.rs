@@ -329,6 +329,10 @@ settings! {
     tcp_encrypt: bool = parse::switch, "PELAGO_TCP_ENCRYPT", "off", Network,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "encrypt what the provider tcp sends; with PELAGO_FABRIC=auto no other provider is taken then";
+    tcp_datagrams: bool = parse::switch, "PELAGO_TCP_DATAGRAMS", "on", Network,
+        accepts "on or off (also 1 or 0, true or false, yes or no)",
+        help "let the provider tcp send short frames in UDP datagrams, where the network carries them; \
+              encrypted ones travel over TCP alone";
     ofi_providers: Option<String> = parse::text, "PELAGO_OFI_PROVIDER",
         "cxi,efa,verbs;ofi_rxm,psm3,opx,tcp;ofi_rxm", Network,
         accepts "names of libfabric's providers, with commas between them",

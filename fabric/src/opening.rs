@@ -68,6 +68,8 @@ pub struct TcpChoice {
     pub congestion: Option<String>,
     /// The ports at which the process listens; `None` for those that the system chooses.
     pub ports: Option<RangeInclusive<u16>>,
+    /// Whether short frames travel in datagrams (UDP) beside the connections, where the network carries them.
+    pub datagrams: bool,
     /// Whether a goodbye that cannot be sent is a panic, as in tests. Otherwise it is given up.
     pub insists_on_goodbye: bool,
     /// Whether connections are encrypted: the same for all processes of the job.

@@ -264,6 +264,7 @@ fn bad_values_of_messages(setting: &str) -> &'static [&'static str] {
         "PELAGO_TCP_PORTS" => {
             &["0", "0-5", "5-", "-5", "9-5", "5:9", "65536", "1-65536", "5-9-10", "any", " 5", "+5", "on"]
         }
+        "PELAGO_TCP_DATAGRAMS" => &["2", "udp", "onn", "auto", "none", " on"],
         other => panic!("bad values of the setting {other} are missing here"),
     }
 }

@@ -66,6 +66,7 @@ pub fn open(job: &Job, digest: &Digest, secret: Secret, settings: &Settings) -> 
             congestion,
             ports: settings.tcp_ports.clone(),
             encrypts: settings.tcp_encrypt,
+            datagrams: settings.tcp_datagrams,
             insists_on_goodbye: settings.test_sleeps,
             ..TcpChoice::default()
         },

@@ -182,11 +182,13 @@ impl Domain {
         receiver.opener = cipher.clone().map(|cipher| Box::new(Opener::new(cipher)));
         // After a reset, frames may still wait for an inbox, and acknowledgements for a connection.
         self.note_hidden(peer, receiver.has_hidden_work());
-        drop(receiver);
         let mut queue = peer.send_queue();
         queue.sealer = cipher.map(|cipher| Box::new(Sealer::new(cipher)));
         queue.socket = Some(raw);
-        drop(queue);
+        if peer.connections.load(Ordering::Relaxed) == 0 {
+            self.open_datagrams(peer, raw, &mut receiver, &mut queue);
+        }
+        drop((queue, receiver));
         peer.connections.fetch_add(1, Ordering::Relaxed);
         peer.set_socket(Some(raw));
         self.last_active.store(peer.process, Ordering::Relaxed);

@@ -1,4 +1,5 @@
-//! The limit of open descriptors: each process that this one exchanges data with takes one.
+//! The limit of open descriptors: each process that this one exchanges data with takes one, and one for
+//! datagrams.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -6,12 +7,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const OTHERS: u64 = 256;
 
 /// Raises the soft limit, as far as the system permits it, so that there is room for a connection to each of
-/// these processes.
-pub(super) fn make_room(processes: usize) {
-    let limit = getrlimit(Resource::Nofile);
-    let Some(raised) = raised(&limit, processes as u64 + OTHERS) else { return };
-    let is_raised = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), ..limit }).is_ok();
-    log::debug!(target: "fabric", "tcp raises the limit of open files to {raised}: {is_raised}");
+/// these processes, and a socket for datagrams. Returns whether there is room for both.
+pub(super) fn make_room(processes: usize) -> bool {
+    let (limit, wanted) = (getrlimit(Resource::Nofile), 2 * processes as u64 + OTHERS);
+    if let Some(raised) = raised(&limit, wanted) {
+        let is_raised = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), ..limit }).is_ok();
+        log::debug!(target: "fabric", "tcp raises the limit of open files to {raised}: {is_raised}");
+    }
+    getrlimit(Resource::Nofile).current.is_none_or(|current| current >= wanted)
 }
 
 /// The soft limit to set for this number of descriptors; `None` if it need not be raised, or cannot be.

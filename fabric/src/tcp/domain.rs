@@ -6,6 +6,7 @@ use super::business_card::{self, BusinessCard, Interface};
 use super::cipher::CAN_ENCRYPT;
 use super::completion_queue::CompletionQueue;
 use super::congestion::Congestion;
+use super::datagram::Ticker;
 use super::descriptors;
 use super::frame::{Header, Kind};
 use super::local_pe::LocalPe;
@@ -24,7 +25,7 @@ use crate::types::{FabricError, FabricResult, Key, Pe, Token};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::VecDeque;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -54,6 +55,10 @@ pub(super) struct Domain {
     pub(super) listeners: Vec<OwnedFd>,
     pub(super) poller: Arc<Poller>,
     pub(super) watch: Watch,
+    /// `None` if this process uses no datagrams.
+    pub(super) ticker: Option<Arc<Ticker>>,
+    /// Whether the user names the ports.
+    names_ports: bool,
     card: BusinessCard,
     /// The addresses of this machine and their networks.
     pub(super) interfaces: Vec<Interface>,
@@ -247,9 +252,8 @@ impl Domain {
         choice: &TcpChoice,
         secret: Secret,
     ) -> FabricResult<Domain> {
-        let pe = process * each;
         let failed = |operation: &str, remedy| {
-            let operation = operation.to_owned();
+            let (pe, operation) = (process * each, operation.to_owned());
             move |error: io::Error| {
                 let remedy = remedy_of(&error, remedy);
                 FabricError::System { pe, operation, reason: error.to_string(), remedy }
@@ -266,17 +270,16 @@ impl Domain {
             .map_err(failed("asking for the network's interfaces", "Is the network of this host up?"))?;
         let addresses: Vec<_> = interfaces.iter().map(Interface::address).collect();
         let near = if is_near { &business_card::LOOPBACKS[..] } else { &[] };
-        let congestion = Congestion::of(choice.congestion.as_deref());
-        let processes = n_pes.div_ceil(each);
-        descriptors::make_room(processes);
+        let (congestion, processes) = (Congestion::of(choice.congestion.as_deref()), n_pes.div_ceil(each));
+        let uses_datagrams = descriptors::make_room(processes) && choice.datagrams && !choice.encrypts;
         let (ports, control) = (Ports::of(choice.ports.clone(), process), congestion.describe());
         let (listeners, card) = business_card::listen_near(near, &addresses, &ports, &congestion)
             .map_err(failed("listening for the job's other processes", remedy_of_listening(&congestion)))?;
         log::debug!(target: "fabric", "tcp listens at {:?}, congestion control: {control}", card.0);
         let local_pes: io::Result<Box<[LocalPe]>> = (0..each).map(|_| LocalPe::open()).collect();
         let local_pes = local_pes.map_err(failed("opening a doorbell", DESCRIPTORS))?;
-        let poller = open_poller(&listeners, &local_pes).map_err(failed("opening a poller", DESCRIPTORS))?;
-        let poller = Arc::new(poller);
+        let (poller, ticker) = open_poller(&listeners, &local_pes, uses_datagrams)
+            .map_err(failed("opening a poller", DESCRIPTORS))?;
         let watch = Watch::new().map_err(failed("opening an event", DESCRIPTORS))?;
         Ok(Domain {
             process,
@@ -288,6 +291,8 @@ impl Domain {
             listeners,
             poller,
             watch,
+            ticker,
+            names_ports: choice.ports.is_some(),
             card,
             interfaces,
             local_pes,
@@ -316,6 +321,13 @@ impl Domain {
     /// The business card of this process.
     pub(super) fn card(&self) -> &BusinessCard {
         &self.card
+    }
+
+    /// The port of this process for datagrams at one of its addresses: if the user names ports, that at which
+    /// it listens there. With port 0 the system chooses one.
+    pub(super) fn datagram_port(&self, address: IpAddr) -> u16 {
+        let is_named = |listens: &&SocketAddr| self.names_ports && listens.ip() == address;
+        self.card.0.iter().find(is_named).map_or(0, SocketAddr::port)
     }
 
     /// Takes the way to look up the business card of a process, by its lowest PE.
@@ -566,8 +578,13 @@ impl Domain {
     }
 }
 
-/// A poller that watches the listeners, and the doorbell of the process if it has one PE.
-fn open_poller(listeners: &[OwnedFd], local_pes: &[LocalPe]) -> io::Result<Poller> {
+/// A poller that watches the listeners, the doorbell of the process if it has one PE, and the ticker if the
+/// process uses datagrams.
+fn open_poller(
+    listeners: &[OwnedFd],
+    local_pes: &[LocalPe],
+    uses_datagrams: bool,
+) -> io::Result<(Arc<Poller>, Option<Arc<Ticker>>)> {
     let poller = Poller::open()?;
     for (listener, i) in listeners.iter().zip(0..) {
         poller.add(listener.as_raw_fd(), Tag::Listener(i).code(), Interest::Input)?;
@@ -575,7 +592,11 @@ fn open_poller(listeners: &[OwnedFd], local_pes: &[LocalPe]) -> io::Result<Polle
     if let [only] = local_pes {
         poller.add(only.doorbell(), Tag::Doorbell.code(), Interest::Input)?;
     }
-    Ok(poller)
+    let ticker = if uses_datagrams { Some(Arc::new(Ticker::open()?)) } else { None };
+    if let Some(ticker) = &ticker {
+        poller.add(ticker.descriptor(), Tag::Tick.code(), Interest::Input)?;
+    }
+    Ok((Arc::new(poller), ticker))
 }
 
 /// The meaning of a descriptor that the poller watches.
@@ -586,11 +607,18 @@ pub(super) enum Tag {
     Incoming(u32),
     /// By its process.
     Peer(usize),
+    /// The socket for datagrams, by the process.
+    Datagrams(usize),
     /// That of the only PE of this process, which each round of progress resets.
     Doorbell,
     /// Says that a connection is not watched.
     Unwatched,
+    /// A tick is due.
+    Tick,
 }
+
+/// The bit of a peer's tag that says that it is one of its socket for datagrams.
+const DATAGRAMS: u64 = 1 << 61;
 
 impl Tag {
     pub(super) fn code(self) -> u64 {
@@ -598,8 +626,10 @@ impl Tag {
             Tag::Listener(i) => u64::from(i),
             Tag::Incoming(socket) => 1 << 62 | u64::from(socket),
             Tag::Peer(process) => 2 << 62 | process as u64,
+            Tag::Datagrams(process) => 2 << 62 | DATAGRAMS | process as u64,
             Tag::Doorbell => 3 << 62,
             Tag::Unwatched => 3 << 62 | 1,
+            Tag::Tick => 3 << 62 | 2,
         }
     }
 
@@ -608,9 +638,11 @@ impl Tag {
         match code >> 62 {
             0 => Tag::Listener(number as u32),
             1 => Tag::Incoming(number as u32),
+            2 if number & DATAGRAMS != 0 => Tag::Datagrams((number ^ DATAGRAMS) as usize),
             2 => Tag::Peer(number as usize),
             _ if number == 0 => Tag::Doorbell,
-            _ => Tag::Unwatched,
+            _ if number == 1 => Tag::Unwatched,
+            _ => Tag::Tick,
         }
     }
 }

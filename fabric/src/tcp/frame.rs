@@ -14,7 +14,7 @@
 /// Bytes of a header.
 pub(super) const HEADER_BYTES: usize = 32;
 /// The version of frames.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 
 /// The bit of `kind` for puts that are not acknowledged, and those for the words of padding.
 const UNREPORTED: u8 = 0x80;
@@ -51,12 +51,17 @@ pub(super) enum Kind {
     Flush = 10,
     /// A `PutSignal` of the root of a broadcast, which waits for nothing. It is acknowledged as messages are.
     Broadcast = 11,
+    /// Tells of the socket for datagrams: its token, and its port in the place of the offset.
+    Datagrams = 12,
+    /// Says that frames follow which were sent in datagrams: the position of their first byte, and in the
+    /// place of the offset that behind the last one. It has no position itself.
+    Repeat = 13,
 }
 
 impl Kind {
-    const ALL: [Kind; 11] = {
+    const ALL: [Kind; 13] = {
         use Kind::*;
-        [Put, Get, Reply, Fetch, Update, Message, Ack, Bye, PutSignal, Flush, Broadcast]
+        [Put, Get, Reply, Fetch, Update, Message, Ack, Bye, PutSignal, Flush, Broadcast, Datagrams, Repeat]
     };
 
     /// The length of its operands, in bytes.
@@ -181,7 +186,8 @@ impl Header {
             Kind::Put | Kind::PutSignal | Kind::Broadcast | Kind::Reply | Kind::Message => {
                 self.bytes as usize
             }
-            Kind::Fetch | Kind::Update | Kind::Get | Kind::Ack | Kind::Bye | Kind::Flush => 0,
+            Kind::Fetch | Kind::Update | Kind::Get => 0,
+            Kind::Ack | Kind::Bye | Kind::Flush | Kind::Datagrams | Kind::Repeat => 0,
         }
     }
 }
@@ -200,7 +206,7 @@ mod tests {
     proptest! {
         #[test]
         fn headers_are_read_as_they_were_written(
-            kind in 0..11_usize, is_short: bool, from: u16, to: u16, code: u16, bytes: u32, acks: u32,
+            kind in 0..13_usize, is_short: bool, from: u16, to: u16, code: u16, bytes: u32, acks: u32,
             word: u64, offset: u64, padding in 0..=PADDING_MAX,
         ) {
             let kind = Kind::ALL[kind];
@@ -232,12 +238,12 @@ mod tests {
         let header = Header::control(Kind::Ack, 0);
         for (place, value) in [
             (0, 0),
-            (0, 12),
+            (0, 14),
             (0, UNREPORTED | Kind::Ack as u8),
             (0, 1 << PADDING_SHIFT | Kind::Ack as u8),
             (1, 0),
-            (1, 3),
-            (1, 5),
+            (1, 4),
+            (1, 6),
         ] {
             let mut bytes = header.to_bytes();
             bytes[place] = value;

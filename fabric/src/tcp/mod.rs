@@ -18,6 +18,7 @@
 //! | `serve` | execution of the frames that have arrived |
 //! | `completion_queue` | completion counters and events of an endpoint |
 //! | `frame` | the format of an operation on the wire |
+//! | `datagram` | short frames in datagrams, beside the connection |
 //! | `congestion` | the congestion control of connections |
 //! | `ports` | the ports at which a process listens |
 //! | `watch` | which connections the poller watches |
@@ -35,6 +36,7 @@ mod cipher;
 mod completion_queue;
 mod congestion;
 mod connect;
+mod datagram;
 mod descriptors;
 mod domain;
 mod frame;

@@ -14,6 +14,7 @@
 //! with the higher number accepts it in place of its own. One connection is left.
 
 use super::cipher::Exchange;
+use super::datagram::DatagramSocket;
 use super::handshake::{CHALLENGE_BYTES, Call, Nonce, Terms, WELCOME_BYTES};
 use super::receiver::Receiver;
 use super::send_queue::SendQueue;
@@ -22,6 +23,7 @@ use crate::sync::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 /// The value of `socket` while there is no connection.
@@ -118,6 +120,8 @@ pub(super) struct Peer {
     pub(super) connections: AtomicU32,
     /// The last socket that was reset. It stays open, as another thread may be about to use it.
     pub(super) retired: Mutex<Option<Watched>>,
+    /// The socket for datagrams. It stays open, as another thread may be about to use it.
+    pub(super) datagrams: OnceLock<DatagramSocket>,
     /// Puts and messages of the peer that were executed here.
     executed: AtomicU32,
     /// The last count that was sent to the peer.
@@ -138,6 +142,7 @@ impl Peer {
             socket: AtomicI32::new(NO_SOCKET),
             connections: AtomicU32::new(0),
             retired: Mutex::default(),
+            datagrams: OnceLock::new(),
             executed: AtomicU32::new(0),
             acknowledged: AtomicU32::new(0),
             is_ack_listed: AtomicBool::new(false),

@@ -5,6 +5,7 @@
 //! nothing, and once in [`ROUNDS_PER_EPOLL`] rounds.
 
 use super::completion_queue::CompletionQueue;
+use super::datagram::Look;
 use super::domain::{Domain, Fault, Tag};
 use super::frame::Kind;
 use super::peer::{Link, Peer};
@@ -76,8 +77,9 @@ impl Domain {
         }
         if links > 0
             && let Some(peer) = self.peers.get(self.last_active.load(Ordering::Relaxed))
+            && let Some(socket) = peer.socket()
         {
-            frames += self.receive(peer, sink);
+            frames += self.receive_from(peer, (socket, Look::Likely), sink);
         }
         // Threads that count at the same time may lose a round, which does no harm.
         let round = self.rounds.load(Ordering::Relaxed).wrapping_add(1);
@@ -98,20 +100,16 @@ impl Domain {
         self.watch_all_unless_polled();
         for &tag in self.poller.ready(&mut room) {
             match Tag::of(tag) {
-                Tag::Peer(process) => {
-                    let peer = self.peer(process);
-                    if peer.socket().is_none() {
-                        self.advance(peer);
-                        continue;
-                    }
-                    let executed = self.receive(peer, sink);
-                    if executed > 0 {
-                        self.last_active.store(process, Ordering::Relaxed);
-                    }
-                    frames += executed;
+                Tag::Peer(process) => match self.peer(process) {
+                    peer if peer.socket().is_none() => self.advance(peer),
+                    peer => frames += self.receive_announced(peer, Look::Connection, sink),
+                },
+                Tag::Datagrams(process) => {
+                    frames += self.receive_announced(self.peer(process), Look::Datagrams, sink);
                 }
                 Tag::Listener(i) => self.accept(i as usize),
                 Tag::Incoming(socket) => self.advance_incoming(socket),
+                Tag::Tick => self.tick(),
                 Tag::Doorbell | Tag::Unwatched => {}
             }
         }
@@ -121,6 +119,16 @@ impl Domain {
             if self.checked.swap(now, Ordering::Relaxed) != now {
                 self.check_deadlines();
             }
+        }
+        frames
+    }
+
+    /// Receives where the poller has announced something.
+    fn receive_announced(&self, peer: &Peer, look: Look, sink: &mut Sink<'_, '_>) -> usize {
+        let Some(socket) = peer.socket() else { return 0 };
+        let frames = self.receive_from(peer, (socket, look), sink);
+        if frames > 0 {
+            self.last_active.store(peer.process, Ordering::Relaxed);
         }
         frames
     }
@@ -155,12 +163,17 @@ impl Domain {
     /// Receives from a peer and executes its frames, unless another thread does so. Returns their number.
     #[inline]
     pub(super) fn receive(&self, peer: &Peer, sink: &mut Sink<'_, '_>) -> usize {
-        peer.socket().map_or(0, |socket| self.receive_from(peer, socket, sink))
+        peer.socket().map_or(0, |socket| self.receive_from(peer, (socket, Look::Everywhere), sink))
     }
 
-    /// Receives from a peer over this socket.
+    /// Receives from a peer over this socket, or in datagrams.
     #[inline]
-    pub(super) fn receive_from(&self, peer: &Peer, socket: RawFd, sink: &mut Sink<'_, '_>) -> usize {
+    pub(super) fn receive_from(
+        &self,
+        peer: &Peer,
+        (socket, look): (RawFd, Look),
+        sink: &mut Sink<'_, '_>,
+    ) -> usize {
         let Some(mut receiver) = peer.try_receiver() else { return 0 };
         // Another thread may have found the connection reset, and have shut it down.
         if peer.socket() != Some(socket) {
@@ -168,12 +181,13 @@ impl Domain {
         }
         let (mut frames, mut stop) = (0, None);
         for _ in 0..RECEIVES_MAX {
-            stop = self.receive_once(peer, socket, &mut receiver, sink, &mut frames);
+            stop = self.receive_once(peer, (socket, look), &mut receiver, sink, &mut frames);
             if stop.is_some() {
                 break;
             }
         }
         let goes_on = matches!(stop, None | Some(Stop::Empty));
+        receiver.note_received();
         self.note_hidden(peer, goes_on && receiver.has_hidden_work());
         if goes_on && frames > 0 {
             self.note_arrival(peer, socket);
@@ -201,7 +215,7 @@ impl Domain {
     pub(super) fn receive_once(
         &self,
         peer: &Peer,
-        socket: i32,
+        (socket, look): (RawFd, Look),
         receiver: &mut Receiver,
         sink: &mut Sink<'_, '_>,
         frames: &mut usize,
@@ -215,7 +229,7 @@ impl Domain {
                 return Some(Stop::Empty);
             }
         }
-        let received = match receiver.receive(socket) {
+        let received = match receiver.receive(socket, look) {
             Ok(received) => received,
             // A peer that has said goodbye may reset the connection.
             Err(_) if receiver.has_left => Received::End,
@@ -324,10 +338,13 @@ impl Domain {
     fn ended(&self, peer: &Peer, socket: RawFd, receiver: MutexGuard<'_, Receiver>) {
         let has_left = receiver.has_left;
         drop(receiver);
-        if has_left && !peer.send_queue().is_awaited() {
+        let queue = peer.send_queue();
+        let (is_awaited, has_open_run) = (queue.is_awaited(), queue.has_open_run());
+        drop(queue);
+        if has_left && !is_awaited {
             self.close(peer);
-        } else if !self.encrypts && socket::is_reset(socket) {
-            // A send has got the error.
+        } else if !self.encrypts && (socket::is_reset(socket) || has_left && has_open_run) {
+            // A send has got the error, or would have got it: the peer has left without the datagrams.
             self.resume(peer, socket, "the connection was reset".to_owned());
         } else {
             self.lost(peer, "receiving", None);
@@ -341,6 +358,7 @@ impl Domain {
             Link::Up(socket) => {
                 // The poller would report the end of the connection for ever.
                 self.forget_socket(socket.as_raw_fd());
+                self.forget_datagrams(peer);
                 socket::shut_down(socket.as_raw_fd());
                 peer.set_socket(None);
                 self.links.fetch_sub(1, Ordering::Relaxed);
@@ -380,6 +398,8 @@ impl Domain {
         let is_open = |peer: &&Peer| !matches!(&*peer.link(), Link::Idle | Link::Closed { .. });
         let peers: Vec<_> = self.known_peers().filter(is_open).collect();
         for peer in &peers {
+            // The system repeats what is lost on a connection, also when this process has ended.
+            peer.send_queue().close_datagrams();
             self.send_control(peer, Kind::Bye);
         }
         let is_awaited = |peer: &&Peer| has_bytes(peer) && begun.elapsed() <= limit(peer);
@@ -392,7 +412,11 @@ impl Domain {
             let left: Vec<_> = left.map(|peer| peer.process).collect();
             assert!(left.is_empty(), "no goodbye to the processes {left:?} within {LINGER_STRICTLY:?}");
         }
-        self.poll(&mut Sink::to_inboxes());
+        // A peer may wait for the reply to a request that has come meanwhile, over the connection or in a
+        // datagram.
+        for peer in &peers {
+            self.receive(peer, &mut Sink::to_inboxes());
+        }
     }
 
     /// Stops using the memory of an endpoint that closes: its operations under way, and, if it is the

@@ -5,6 +5,7 @@
 //! received into the buffer, so that little has to be copied. Invariant: each frame is returned once, when it
 //! is complete. Nothing is written to a target before it was checked.
 
+use super::datagram::{DatagramReceiver, Look, ROOM_BYTES};
 use super::frame::{HEADER_BYTES, Header, Kind};
 use super::local_pe::CachedRegion;
 use super::socket::{self, Moved};
@@ -64,8 +65,13 @@ pub(super) struct Receiver {
     is_after_long: bool,
     /// Whether the last receive has filled its room.
     was_filled: bool,
-    /// All bytes that were received, over all connections to the peer.
+    /// All bytes of frames that were received, over all connections to the peer and in datagrams. While the
+    /// buffer has bytes, they may begin with frames that were received before in datagrams.
     pub(super) received_bytes: u64,
+    /// Bytes that the connection brings next, and that were received before in datagrams.
+    repeated_bytes: usize,
+    /// Receives datagrams, if there is a socket for them.
+    pub(super) datagrams: Option<Box<DatagramReceiver>>,
     /// Takes data that are dropped.
     dropped: Vec<u8>,
     /// Decrypts what is received, if the connection is encrypted.
@@ -93,6 +99,8 @@ pub(super) enum Next {
     WantsTarget,
     /// It is not complete.
     Incomplete,
+    /// It concerns the receiver alone, and was taken.
+    Skipped,
 }
 
 /// The outcome of a receive.
@@ -108,9 +116,64 @@ pub(super) enum Received {
 }
 
 impl Receiver {
+    /// Receives from the connection, or a datagram.
+    #[inline]
+    pub(super) fn receive(&mut self, socket: RawFd, look: Look) -> io::Result<Received> {
+        let Some(datagrams) = &mut self.datagrams else { return self.receive_stream(socket) };
+        let (datagrams_first, both) = datagrams.plan(look);
+        if datagrams_first {
+            let received = self.receive_datagram(look);
+            if received != Received::Nothing || !both {
+                return Ok(received);
+            }
+        }
+        let received = self.receive_stream(socket)?;
+        match (received, &mut self.datagrams) {
+            (Received::Nothing, _) if both && !datagrams_first => Ok(self.receive_datagram(look)),
+            (Received::All, _) if look == Look::Everywhere => Ok(Received::Full),
+            (Received::Full | Received::All, Some(datagrams)) => {
+                datagrams.note_found(false);
+                Ok(received)
+            }
+            _ => Ok(received),
+        }
+    }
+
+    /// Whether the next byte that is received is the first one of a frame. Then `received_bytes` is its
+    /// position.
+    #[inline]
+    fn is_between_frames(&self) -> bool {
+        self.start == self.end && self.direct.is_none()
+    }
+
+    /// Receives the frames of the next datagram into the buffer.
+    #[inline]
+    fn receive_datagram(&mut self, look: Look) -> Received {
+        let is_between_frames = self.is_between_frames();
+        let Some(datagrams) = &mut self.datagrams else { return Received::Nothing };
+        if !is_between_frames {
+            datagrams.take_aside(self.received_bytes);
+            return Received::Nothing;
+        }
+        if self.buffer.is_empty() {
+            self.buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+        }
+        let bytes = datagrams.take(self.received_bytes, &mut self.buffer[..ROOM_BYTES]);
+        if bytes == 0 {
+            datagrams.note_nothing();
+            return Received::Nothing;
+        }
+        (self.start, self.end) = (0, bytes);
+        self.received_bytes += bytes as u64;
+        datagrams.note_frames(self.received_bytes);
+        // A look for more would delay the answer to a single one.
+        let may_have_more = datagrams.note_found(true) || look == Look::Everywhere;
+        if may_have_more { Received::Full } else { Received::All }
+    }
+
     /// Receives from the connection.
     #[inline]
-    pub(super) fn receive(&mut self, socket: RawFd) -> io::Result<Received> {
+    fn receive_stream(&mut self, socket: RawFd) -> io::Result<Received> {
         if self.buffer.is_empty() {
             self.buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         }
@@ -148,7 +211,66 @@ impl Receiver {
             bytes -= placed;
         }
         self.end += bytes;
+        if self.repeated_bytes > 0 {
+            self.drop_repeated(bytes);
+        }
         Ok(received)
+    }
+
+    /// Drops the repeated bytes of those that were received last, which are the only ones of the buffer.
+    #[cold]
+    fn drop_repeated(&mut self, bytes: usize) {
+        let dropped = self.repeated_bytes.min(bytes);
+        self.repeated_bytes -= dropped;
+        self.received_bytes -= dropped as u64;
+        self.buffer.copy_within(self.end - bytes + dropped..self.end, self.end - bytes);
+        self.end -= dropped;
+    }
+
+    /// Takes a frame that says which bytes of datagrams follow it. An error describes one that no member
+    /// sends.
+    #[cold]
+    fn take_repeat(&mut self, header: &Header) -> Result<Next, String> {
+        let (first, end) = (header.word, header.offset);
+        self.start += HEADER_BYTES;
+        self.received_bytes -= HEADER_BYTES as u64;
+        let buffered = self.end - self.start;
+        let position = self.received_bytes - buffered as u64;
+        let Some(datagrams) = self.datagrams.as_mut().filter(|_| first <= position && position <= end) else {
+            return Err(format!("the bytes {first} to {end} again, behind the byte {position}"));
+        };
+        datagrams.drop_before(end);
+        let repeated = (position - first) as usize;
+        let dropped = repeated.min(buffered);
+        self.start += dropped;
+        self.received_bytes -= dropped as u64;
+        self.repeated_bytes = repeated - dropped;
+        Ok(Next::Skipped)
+    }
+
+    /// Lets the peer know, with the next datagram, what was received over the connection.
+    #[inline]
+    pub(super) fn note_received(&self) {
+        if let Some(datagrams) = &self.datagrams
+            && self.is_between_frames()
+        {
+            datagrams.note_received(self.received_bytes);
+        }
+    }
+
+    /// The connection was reset: nothing is received in datagrams any more, so that the peer may send what
+    /// is missing over another connection.
+    pub(super) fn end_datagrams(&mut self) {
+        if self.datagrams.take().is_none() {
+            return;
+        }
+        self.repeated_bytes = 0;
+        let rest = &self.buffer[self.start..self.end];
+        let is_repeat = rest.first().is_some_and(|&kind| kind == Kind::Repeat as u8);
+        if is_repeat && rest.len() < HEADER_BYTES && self.direct.is_none() {
+            self.received_bytes -= rest.len() as u64;
+            self.start = self.end;
+        }
     }
 
     /// Reads the next frame, as far as it has come. An error describes bytes that are no frame.
@@ -169,6 +291,10 @@ impl Receiver {
         };
         let header = &mut frame.header;
         header.read(first)?;
+        if header.kind == Kind::Repeat {
+            let header = *header;
+            return self.take_repeat(&header);
+        }
         let (before_bytes, data_bytes) = (header.before_data_bytes(), header.data_bytes());
         let rest_bytes = before_bytes + data_bytes;
         if rest.len() >= rest_bytes {
@@ -215,7 +341,9 @@ impl Receiver {
     /// that were received and not decrypted or not handed out.
     #[inline]
     pub(super) fn has_hidden_work(&self) -> bool {
-        self.waits_for_inbox || self.opener.as_ref().is_some_and(|opener| opener.has_bytes())
+        self.waits_for_inbox
+            || self.opener.as_ref().is_some_and(|opener| opener.has_bytes())
+            || self.datagrams.as_ref().is_some_and(|datagrams| datagrams.has(self.received_bytes))
     }
 
     /// Whether the buffer has bytes.

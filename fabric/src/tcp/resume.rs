@@ -10,8 +10,12 @@
 //! A process may learn late that a connection was reset, or that an attempt of the other is over. So each
 //! tells how many connections it has had, and an attempt to open the same connection again is accepted once.
 //!
+//! Bytes of frames that have travelled in datagrams count as well. Those are kept until they are
+//! acknowledged, so the sender sends the missing ones over the new connection, and no datagrams any more.
+//!
 //! No process waits for one that has died: the system refuses the connection.
 
+use super::datagram::Look;
 use super::domain::Domain;
 use super::handshake::Earlier;
 use super::peer::{History, Link, Peer};
@@ -49,14 +53,17 @@ impl Domain {
         let mut receiver = peer.receiver();
         // The frames that the peer has sent before count. Its goodbye may be among them.
         let (mut frames, sink) = (0, &mut Sink::to_inboxes());
-        while self.receive_once(peer, socket, &mut receiver, sink, &mut frames).is_none() {}
+        let place = (socket, Look::Everywhere);
+        while self.receive_once(peer, place, &mut receiver, sink, &mut frames).is_none() {}
         if receiver.is_full() {
             // An inbox has no room for more. A later round of progress receives the rest, and finds the end.
             self.note_hidden(peer, receiver.has_hidden_work());
             return;
         }
         self.forget_socket(socket);
+        self.forget_datagrams(peer);
         socket::shut_down(socket);
+        receiver.end_datagrams();
         let mut queue = peer.send_queue();
         if receiver.has_left && !queue.is_awaited() {
             drop((queue, receiver, link));
@@ -70,6 +77,7 @@ impl Domain {
         peer.set_socket(None);
         queue.socket = None;
         queue.watches_room = false;
+        queue.give_datagrams_up();
         receiver.opener = None;
         drop((queue, receiver));
         self.links.fetch_sub(1, Ordering::Relaxed);
@@ -101,11 +109,12 @@ impl Peer {
         Earlier { connections, received: self.receiver().received_bytes }
     }
 
-    /// Whether the peer has received all that was sent to it over earlier connections. An error describes
-    /// what is lost.
+    /// Whether the peer has received all that was sent to it over earlier connections. The bytes of the last
+    /// datagrams that it lacks are sent again. An error describes what is lost.
     pub(super) fn check_received(&self, received: u64) -> Result<(), String> {
-        let sent = self.send_queue().sent_bytes;
-        if received == sent {
+        let mut queue = self.send_queue();
+        let sent = queue.sent_bytes;
+        if received == sent || queue.repeat_missing(received) {
             return Ok(());
         }
         let lost = sent.wrapping_sub(received);

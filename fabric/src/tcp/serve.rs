@@ -28,6 +28,7 @@ impl Domain {
         loop {
             match receiver.next(&mut frame)? {
                 Next::Incomplete => return Ok(()),
+                Next::Skipped => continue,
                 Next::Complete => {
                     self.take_acks(peer, receiver, frame.header.acks)?;
                     let region = &mut receiver.last_region;
@@ -130,6 +131,7 @@ impl Domain {
                     return Ok(false);
                 }
             }
+            (Kind::Datagrams, _) => self.connect_datagrams(peer, header)?,
             _ => {}
         }
         if header.kind.is_delivery()

@@ -1,5 +1,6 @@
 //! Strangers, members that misbehave, and connections that are opened in unusual ways.
 
+use super::datagram::Look;
 use super::frame::{HEADER_BYTES, Header, Kind};
 use super::handshake::{self, CHALLENGE_BYTES, Call, Earlier, PROOF_BYTES, Side, Terms, WELCOME_BYTES};
 use super::peer::{Link, Stage};
@@ -24,6 +25,7 @@ use std::time::{Duration, Instant};
 
 mod accept;
 mod contacts;
+mod datagrams;
 mod descriptors;
 #[cfg(feature = "encrypt")]
 mod encrypted;
@@ -54,7 +56,8 @@ impl Job {
     /// `n` PEs, `each` of them a process.
     fn with_several(n: usize, each: usize) -> Job {
         let secret = Secret::draw().unwrap();
-        let choice = TcpChoice { is_local: true, insists_on_goodbye: true, ..TcpChoice::default() };
+        let choice =
+            TcpChoice { is_local: true, insists_on_goodbye: true, datagrams: true, ..TcpChoice::default() };
         let open = |process| Tcp::open(process, each, n, &choice, secret).unwrap();
         let endpoints: Vec<Tcp> = (0..n / each).flat_map(open).collect();
         let cards: Vec<_> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
@@ -171,6 +174,8 @@ impl Job {
         stream.write_all(&terms.proof(Side::Connects)).unwrap();
         let welcome = self.answer::<WELCOME_BYTES>(&mut stream).unwrap();
         assert_eq!(handshake::read_welcome(&welcome), Some((0, &[][..])));
+        let first = self.answer::<HEADER_BYTES>(&mut stream).unwrap();
+        assert_eq!(Header::from_bytes(&first).unwrap().kind, Kind::Datagrams);
         stream
     }
 
@@ -650,7 +655,7 @@ fn execute_all(job: &Job, bytes: &[u8]) -> usize {
     theirs.shutdown(std::net::Shutdown::Write).unwrap();
     // No process reads the replies.
     peer.send_queue().socket = Some(ours.as_raw_fd());
-    while let Received::All | Received::Full = receiver.receive(ours.as_raw_fd()).unwrap() {
+    while let Received::All | Received::Full = receiver.receive(ours.as_raw_fd(), Look::Everywhere).unwrap() {
         let sink = &mut Sink::to_inboxes();
         if domain.execute_frames(peer, &mut receiver, sink, &mut frames).is_err() || receiver.is_full() {
             break;

@@ -1,4 +1,5 @@
-//! Which connections the poller watches: all of them, except perhaps the only one.
+//! Which connections the poller watches: all of them, except perhaps the only one and its socket for
+//! datagrams.
 //!
 //! The system tells a poller of every arrival at a socket that it watches, also while no thread sleeps. That
 //! takes 0.2 us of the 3 us of a short message. A process with one connection and one PE receives from it in
@@ -16,6 +17,7 @@
 //! thread that sleeps there wakes up, and asks again whether it may sleep. The lock is the last in the order
 //! of locks.
 
+use super::datagram::DatagramSocket;
 use super::domain::{Domain, Tag};
 use super::peer::Peer;
 use super::socket::{Interest, Poller};
@@ -35,8 +37,8 @@ pub(super) struct Watch {
     arrivals: AtomicU32,
     /// Whether a socket is not watched: a hint, as the lock orders the changes.
     is_off: AtomicBool,
-    /// The socket that is not watched, and its tag.
-    unwatched: Mutex<Option<(RawFd, u64)>>,
+    /// The sockets that are not watched, and their tags.
+    unwatched: Mutex<Vec<(RawFd, u64)>>,
     /// An eventfd, which is always readable.
     readable: OwnedFd,
 }
@@ -63,28 +65,32 @@ impl Watch {
         self.is_off.load(Ordering::Relaxed)
     }
 
-    /// Lets the poller watch the socket again, if there is one that it does not watch.
+    /// Lets the poller watch the sockets again that it does not watch.
     #[cold]
     #[inline(never)]
     fn begin(&self, poller: &Poller) {
         let mut unwatched = self.unwatched.lock();
-        if let Some((socket, tag)) = *unwatched
-            && poller.add(socket, tag, Interest::Input).is_ok()
-        {
-            *unwatched = None;
-            self.is_off.store(false, Ordering::Relaxed);
-            let _ = poller.remove(self.readable.as_raw_fd());
-        }
+        unwatched.retain(|&(socket, tag)| poller.add(socket, tag, Interest::Input).is_err());
+        self.note_watched(poller, unwatched.is_empty());
     }
 
     /// Removes a socket from the poller.
     fn end(&self, poller: &Poller, socket: RawFd) {
         let mut unwatched = self.unwatched.lock();
-        if unwatched.take_if(|(other, _)| *other == socket).is_some() {
+        match unwatched.iter().position(|&(other, _)| other == socket) {
+            None => _ = poller.remove(socket),
+            Some(place) => {
+                unwatched.swap_remove(place);
+                self.note_watched(poller, unwatched.is_empty());
+            }
+        }
+    }
+
+    /// Notes whether the poller watches all sockets. Those that it does not watch are locked.
+    fn note_watched(&self, poller: &Poller, are_all: bool) {
+        if are_all && self.is_off() {
             self.is_off.store(false, Ordering::Relaxed);
             let _ = poller.remove(self.readable.as_raw_fd());
-        } else {
-            let _ = poller.remove(socket);
         }
     }
 }
@@ -111,7 +117,7 @@ impl Domain {
         // thread begins that meanwhile.
         let queue = peer.send_queue();
         let mut unwatched = self.watch.unwatched.lock();
-        if queue.watches_room || unwatched.is_some() {
+        if queue.watches_room || !unwatched.is_empty() {
             return;
         }
         let (poller, readable) = (&self.poller, self.watch.readable.as_raw_fd());
@@ -123,7 +129,12 @@ impl Domain {
             let _ = poller.remove(readable);
             return;
         }
-        *unwatched = Some((socket, Tag::Peer(peer.process).code()));
+        unwatched.push((socket, Tag::Peer(peer.process).code()));
+        if let Some(datagrams) = peer.datagrams.get().map(DatagramSocket::as_raw)
+            && poller.remove(datagrams).is_ok()
+        {
+            unwatched.push((datagrams, Tag::Datagrams(peer.process).code()));
+        }
         self.watch.is_off.store(true, Ordering::Relaxed);
     }
 
@@ -142,6 +153,13 @@ impl Domain {
         let is_polled = polled.is_some_and(|peer| peer.socket().is_some());
         if self.links.load(Ordering::Relaxed) != 1 || !is_polled {
             self.watch_all();
+        }
+    }
+
+    /// Removes the socket for datagrams of a peer from the poller.
+    pub(super) fn forget_datagrams(&self, peer: &Peer) {
+        if let Some(socket) = peer.datagrams.get() {
+            self.watch.end(&self.poller, socket.as_raw());
         }
     }
 

@@ -16,11 +16,11 @@ fn frame(kind: Kind, data_bytes: usize) -> Vec<u8> {
 /// Takes all frames that the connection has. Returns the largest number of bytes that the buffer has had.
 fn take_all(receiver: &mut Receiver, socket: RawFd, target: &mut [u8]) -> usize {
     let (mut most, mut frame) = (0, Frame::none());
-    while let Received::All | Received::Full = receiver.receive(socket).unwrap() {
+    while let Received::All | Received::Full = receiver.receive(socket, Look::Everywhere).unwrap() {
         most = most.max(receiver.end - receiver.start);
         loop {
             match receiver.next(&mut frame).unwrap() {
-                Next::Incomplete => break,
+                Next::Incomplete | Next::Skipped => break,
                 Next::Complete | Next::InTarget => {}
                 Next::WantsTarget => {
                     assert!(frame.header.data_bytes() <= target.len());

@@ -80,7 +80,8 @@ fn a_crowd_of_members_is_answered() {
 #[test]
 fn the_only_way_is_taken_by_the_lower_process_as_well() {
     let secret = Secret::draw().unwrap();
-    let choice = TcpChoice { is_local: true, insists_on_goodbye: true, ..TcpChoice::default() };
+    let choice =
+        TcpChoice { is_local: true, insists_on_goodbye: true, datagrams: true, ..TcpChoice::default() };
     let open = |process| Tcp::open(process, 1, 2, &choice, secret).unwrap();
     let endpoints: Vec<Tcp> = (0..2).flat_map(open).collect();
     let cards: Vec<_> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();
@@ -125,7 +126,8 @@ fn the_poller_forgets_an_incoming_connection_of_which_a_child_has_a_copy() {
 #[test]
 fn the_poller_forgets_an_attempt_of_which_a_child_has_a_copy() {
     let secret = Secret::draw().unwrap();
-    let choice = TcpChoice { is_local: true, insists_on_goodbye: true, ..TcpChoice::default() };
+    let choice =
+        TcpChoice { is_local: true, insists_on_goodbye: true, datagrams: true, ..TcpChoice::default() };
     let endpoints = Tcp::open(0, 1, 2, &choice, secret).unwrap();
     let stranger = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let card = stranger.local_addr().unwrap().to_string().into_bytes();

@@ -8,7 +8,8 @@ use std::sync::Arc;
 /// process is not found.
 fn job_that_looks_up(n: usize) -> (Job, Arc<AtomicUsize>) {
     let secret = Secret::draw().unwrap();
-    let choice = TcpChoice { is_local: true, insists_on_goodbye: true, ..TcpChoice::default() };
+    let choice =
+        TcpChoice { is_local: true, insists_on_goodbye: true, datagrams: true, ..TcpChoice::default() };
     let mut endpoints: Vec<Tcp> =
         (0..n).flat_map(|process| Tcp::open(process, 1, n, &choice, secret).unwrap()).collect();
     let cards: Vec<_> = endpoints.iter().map(|endpoint| endpoint.address().unwrap()).collect();

@@ -121,7 +121,7 @@ fn a_thread_that_comes_late_leaves_a_connection_alone_that_was_given_up() {
         domain.resume(domain.peer(to), socket, "the test says so".to_owned());
     };
     let domain = &job.endpoints[0].domain;
-    let receive = || domain.receive_from(domain.peer(1), before, &mut Sink::to_inboxes());
+    let receive = || domain.receive_from(domain.peer(1), (before, Look::Everywhere), &mut Sink::to_inboxes());
     give_up(0, 1);
     assert!(receive() == 0 && domain.fault.get().is_none());
     give_up(1, 0);

@@ -1,0 +1,161 @@
+//! The send queue alone.
+
+use super::*;
+use crate::types::Event;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+
+#[test]
+fn padding_avoids_places_between_which_copies_are_slow() {
+    for kind in [Kind::Put, Kind::PutSignal, Kind::Reply, Kind::Message] {
+        for (source, offset) in (0..8192).step_by(8).flat_map(|s| (0..512).step_by(8).map(move |o| (s, o))) {
+            let queue = SendQueue { batch: vec![0; source % 4 * 32], ..SendQueue::default() };
+            let header = Header { offset, ..Header::control(kind, 0) };
+            let before_bytes = HEADER_BYTES + kind.operand_bytes();
+            let padding = queue.padding(&header, before_bytes, source as *const u8);
+            let header = Header { padding, ..header };
+            let place = queue.batch.len() + HEADER_BYTES + header.before_data_bytes();
+            assert!(!copy::is_slow_distance(place, source), "{kind:?} from {source}");
+            let is_put = kind.is_put();
+            assert!(!is_put || !copy::is_slow_distance(offset as usize, place), "{kind:?} to {offset}");
+        }
+    }
+    let first_of_a_heap = Header { offset: 64, ..Header::control(Kind::PutSignal, 0) };
+    assert_eq!(
+        SendQueue::default().padding(&first_of_a_heap, HEADER_BYTES + 24, 128 as *const u8),
+        u8::from(cfg!(target_arch = "x86_64"))
+    );
+    let array = Header { offset: 128, ..Header::control(Kind::Put, 0) };
+    assert_eq!(SendQueue::default().padding(&array, HEADER_BYTES, 64 as *const u8), 0);
+}
+
+/// The words of a message lie in front of its other data, behind the padding.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn the_payload_of_a_message_is_in_one_piece() {
+    let bytes = GATHERED_BYTES + 1;
+    let memory: Vec<u8> = (0..4 * 4096).map(|i| (i / 3) as u8).collect();
+    // The place of the data in the batch would be 8 bytes behind their source.
+    let start = memory.as_ptr().align_offset(4096) + HEADER_BYTES;
+    let rest = &memory[start..start + bytes];
+    let mut queue = SendQueue::default();
+    let header = Header { bytes: bytes as u32 + 8, ..Header::control(Kind::Message, 0) };
+    let data = Data { start: rest.as_ptr(), bytes };
+    // SAFETY: the data are valid, and are copied.
+    unsafe { queue.push(header, &[!7], data, Source::Copied) }.unwrap();
+    let mut sent = header;
+    sent.read(queue.batch.first_chunk().unwrap()).unwrap();
+    let payload = HEADER_BYTES + 8 * usize::from(sent.padding);
+    assert!(sent.padding > 0 && queue.batch[HEADER_BYTES..payload].iter().all(|&byte| byte == 0));
+    assert_eq!(queue.batch[payload..payload + 8], (!7_u64).to_ne_bytes());
+    assert!(queue.batch[payload + 8..] == *rest);
+}
+
+/// Frames of some KiB that are sent now leave from their source. Those that wait are copied, so that a
+/// call of the system sends several.
+#[test]
+fn frames_that_wait_are_copied_up_to_a_length() {
+    let (memory, completions) = (vec![7_u8; WAITING_BYTES + 1], Arc::new(CompletionQueue::default()));
+    let mut queue = SendQueue::default();
+    let push = |queue: &mut SendQueue, bytes: usize, token| {
+        queue.count(Some(&completions), None);
+        let header = Header { bytes: bytes as u32, ..Header::control(Kind::Put, 0) };
+        let source = Source::Stays(Some((Arc::clone(&completions), token)));
+        let before = (queue.batch.len(), queue.pieces.len());
+        // SAFETY: the memory outlives the queue.
+        unsafe { queue.push(header, &[], Data { start: memory.as_ptr(), bytes }, source) }.unwrap();
+        (queue.batch.len() - before.0.min(queue.batch.len()), queue.pieces.len() - before.1)
+    };
+    let sent = || {
+        let mut events = Vec::new();
+        completions.drain(&mut |event| events.push(matches!(event, Event::Sent(_))));
+        events
+    };
+    for token in 0..Token::from(AT_ONCE) {
+        assert_eq!(push(&mut queue, WAITING_BYTES, token), (0, 2), "at its source, behind its header");
+    }
+    queue.pieces.clear();
+    assert!(sent().is_empty());
+    assert_eq!(push(&mut queue, WAITING_BYTES, 9), (HEADER_BYTES + WAITING_BYTES, 0));
+    assert_eq!(sent(), [true], "its source may change");
+    assert_eq!(push(&mut queue, WAITING_BYTES + 1, 9), (0, 2));
+    assert!(sent().is_empty());
+}
+
+#[test]
+fn sent_bytes_of_a_connection_that_is_never_idle_take_no_memory() {
+    const FRAME_BYTES: usize = HEADER_BYTES + GATHERED_BYTES;
+    let (mut theirs, ours) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let mut queue = SendQueue { socket: Some(ours.as_raw_fd()), ..SendQueue::default() };
+    let memory = [7_u8; GATHERED_BYTES];
+    let data = Data { start: memory.as_ptr(), bytes: GATHERED_BYTES };
+    let header = Header { bytes: GATHERED_BYTES as u32, ..Header::control(Kind::Reply, 0) };
+    let (mut pushed, mut received, mut most) = (0, 0, 0);
+    let mut into = vec![0; 64 * FRAME_BYTES];
+    for round in 0..300 {
+        // About 1 MiB is unsent, or nothing in the end.
+        while round < 299 && queue.batch.len() - queue.sent < 1 << 20 {
+            // SAFETY: the data outlive the queue, and are copied.
+            unsafe { queue.push(header, &[], data, Source::Copied) }.unwrap();
+            pushed += FRAME_BYTES;
+        }
+        received += theirs.read(&mut into).unwrap_or(0);
+        queue.flush().unwrap();
+        most = queue.batch.capacity().max(most);
+    }
+    assert!(pushed > 16 << 20 && most <= 4 << 20, "{pushed} bytes take {most}");
+    while received < pushed {
+        received += theirs.read(&mut into).unwrap();
+        queue.flush().unwrap();
+    }
+    assert!(queue.batch.capacity() <= KEPT_BYTES && queue.sent_bytes as usize == pushed);
+}
+
+#[test]
+fn memory_of_an_empty_list_is_given_back_if_it_is_much() {
+    let mut queue = SendQueue::default();
+    let expect = |queue: &mut SendQueue, count| {
+        for _ in 0..count {
+            let (completions, target) = (Arc::default(), std::ptr::null_mut());
+            queue.expect_reply(PendingReply { completions, token: None, target, bytes: 8, atomic: None });
+        }
+        (0..count).for_each(|_| assert!(queue.pop_reply().is_some()));
+        (queue.reply_bytes, queue.replies.capacity() * size_of::<PendingReply>())
+    };
+    let few = expect(&mut queue, 16);
+    assert!(few.0 == 0 && few.1 > 0, "{few:?}");
+    let many = expect(&mut queue, 10_000);
+    assert!(many.0 == 0 && many.1 <= KEPT_BYTES, "{many:?}");
+}
+
+#[test]
+fn counts_reach_their_endpoints_in_order() {
+    let (one, other) = (Arc::new(CompletionQueue::default()), Arc::new(CompletionQueue::default()));
+    let mut queue = SendQueue { started: u32::MAX - 2, acknowledged: u32::MAX - 2, ..SendQueue::default() };
+    queue.count(Some(&one), None);
+    queue.count(Some(&one), None);
+    queue.count(None, None);
+    queue.count(Some(&other), Some(7));
+    queue.count(Some(&one), None);
+    assert_eq!(queue.runs.len(), 3, "puts that follow each other are one run");
+    let first = u32::MAX - 2;
+    assert!(queue.acknowledge(first.wrapping_add(1)));
+    assert_eq!((one.completions().puts, other.completions().puts), (1, 0));
+    assert!(queue.acknowledge(first.wrapping_add(3)));
+    assert_eq!((one.completions().puts, other.has_entries()), (2, false));
+    assert!(queue.acknowledge(first.wrapping_add(4)));
+    assert_eq!((other.completions().puts, other.has_entries()), (1, true));
+    assert!(!queue.acknowledge(first.wrapping_add(6)), "more than was started");
+    assert!(!queue.acknowledge(first.wrapping_add(3)), "less than before");
+    assert!(queue.acknowledge(first.wrapping_add(5)));
+    assert!(
+        !queue.is_awaited()
+            && queue.started == queue.acknowledged
+            && queue.runs.is_empty()
+            && one.completions().puts == 3
+    );
+    queue.count(Some(&one), None);
+    assert_eq!((queue.runs.len(), queue.newest.as_ref().map(|run| run.count)), (0, Some(1)));
+}
