@@ -14,7 +14,7 @@ use crate::tsan;
 use crate::workspace::{ALL_OPTIONAL, Package, cargo, metadata};
 
 /// The requirements of the full tier, with the Debian packages that provide them.
-const NEEDS: [(Need, &str); 15] = [
+const NEEDS: [(Need, &str); 16] = [
     (Need::Program("mpiexec.hydra"), "mpich"),
     (Need::Program("mpirun.openmpi"), "openmpi-bin"),
     (Need::Header("pmix.h", "pmix2/include"), "libpmix-dev"),
@@ -28,6 +28,7 @@ const NEEDS: [(Need, &str); 15] = [
     (Need::Header("rdma/fabric.h", ""), "libfabric-dev"),
     (Need::Program("fi_info"), "libfabric-bin"),
     (Need::Program("ip"), "iproute2"),
+    (Need::Program("nft"), "nftables"),
     (Need::Program("slurmd"), "slurm-wlm"),
     (Need::Program("munged"), "munge"),
 ];
@@ -335,7 +336,8 @@ mod tests {
     #[test]
     fn what_is_missing_is_named_by_its_package() {
         let python = ["python3", "python3-venv", "python3-dev"];
-        const NETWORKS: [&str; 5] = ["libfabric-dev", "libfabric-bin", "iproute2", "slurm-wlm", "munge"];
+        const NETWORKS: [&str; 6] =
+            ["libfabric-dev", "libfabric-bin", "iproute2", "nftables", "slurm-wlm", "munge"];
         let launchers = ["mpich", "openmpi-bin", "libpmix-dev", "valgrind", "gdb", "linux-perf", "cmake"];
         let packages = [&launchers[..], &python, &NETWORKS].concat();
         assert_eq!(missing_packages(|_| false), packages);

@@ -91,6 +91,16 @@ impl Hosts {
         ip(&["-n", &self.names[0], "link", "set", DEVICE, "down"]);
     }
 
+    /// Filters the packets that arrive at a host by a rule of `nft`.
+    pub fn filter(&self, host: usize, rule: &str) {
+        let chain = "add table inet test; add chain inet test in { type filter hook input priority 0; }";
+        let rules = format!("{chain}; flush chain inet test in; add rule inet test in {rule}");
+        let output =
+            self.command_on(host, "nft").arg(rules).output().expect("nft is there (package nftables)");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "nft with the rule {rule}: {errors}");
+    }
+
     /// Checks that no process is left on any host; a killed process may take a moment to disappear.
     pub fn assert_no_processes(&self) {
         let deadline = std::time::Instant::now() + LIMIT;

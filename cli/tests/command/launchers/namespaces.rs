@@ -303,3 +303,31 @@ fn sixty_four_pes_on_four_hosts_exchange_with_each_other() {
     assert!(status == 0 && stdout.contains("64 PEs have exchanged"), "{status}: {stdout}{stderr}");
     hosts.assert_no_processes();
 }
+
+/// Networks that lose some datagrams, or drop or refuse all of them, change no result. The connections carry
+/// what is lost.
+#[test]
+fn jobs_go_on_where_datagrams_are_lost_or_refused() {
+    for rule in [
+        "meta l4proto udp numgen random mod 100 < 10 drop",
+        "meta l4proto udp drop",
+        "meta l4proto udp reject",
+    ] {
+        let hosts = Hosts::new();
+        hosts.filter(1, rule);
+        let run = || {
+            let mut launcher = pelago_run(&hosts);
+            launcher.args(["--env", "PELAGO_FABRIC=tcp"]);
+            launcher
+        };
+        assert_hello_and_ft(run);
+        let ended = app(run(), &["gups"]).settle();
+        assert!(
+            ended.status == 0 && ended.stdout.contains("VERIFIED"),
+            "{rule}: {}{}",
+            ended.stdout,
+            ended.stderr
+        );
+        hosts.assert_no_processes();
+    }
+}
