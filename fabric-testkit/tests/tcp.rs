@@ -1,15 +1,21 @@
 //! The conformance suite on the provider `tcp`, on the loopback interface: with one PE and with several PEs
-//! per process, plain and encrypted.
+//! per process, with and without datagrams, and encrypted.
 
 use pelago_fabric::Secret;
 use pelago_fabric::tcp::{Tcp, TcpChoice};
 use pelago_fabric_testkit::conformance;
 use pelago_fabric_testkit::conformance::{Group, Harness};
 
-/// With `EACH` PEs per process.
-struct OverTcp<const EACH: usize, const ENCRYPTS: bool>;
+/// Short frames travel in datagrams, or all over connections, plain or encrypted.
+const DATAGRAMS: u8 = 0;
+const PLAIN: u8 = 1;
+#[cfg(feature = "encrypt")]
+const ENCRYPTED: u8 = 2;
 
-impl<const EACH: usize, const ENCRYPTS: bool> Harness for OverTcp<EACH, ENCRYPTS> {
+/// With `EACH` PEs per process.
+struct OverTcp<const EACH: usize, const CARRIED: u8>;
+
+impl<const EACH: usize, const CARRIED: u8> Harness for OverTcp<EACH, CARRIED> {
     type Endpoint = Tcp;
 
     const CASES: u32 = 8;
@@ -24,7 +30,8 @@ impl<const EACH: usize, const ENCRYPTS: bool> Harness for OverTcp<EACH, ENCRYPTS
         let choice = TcpChoice {
             is_local: true,
             insists_on_goodbye: true,
-            encrypts: ENCRYPTS,
+            datagrams: CARRIED == DATAGRAMS,
+            encrypts: !matches!(CARRIED, DATAGRAMS | PLAIN),
             ..TcpChoice::default()
         };
         let open = |process| Tcp::open(process, EACH, n_pes, &choice, secret).unwrap();
@@ -35,10 +42,12 @@ impl<const EACH: usize, const ENCRYPTS: bool> Harness for OverTcp<EACH, ENCRYPTS
 }
 
 conformance! {
-    tcp_processes: OverTcp<1, false>,
-    tcp_threads: OverTcp<2, false>,
+    tcp_processes: OverTcp<1, PLAIN>,
+    tcp_threads: OverTcp<2, PLAIN>,
+    tcp_datagrams: OverTcp<1, DATAGRAMS>,
+    tcp_datagrams_threads: OverTcp<2, DATAGRAMS>,
     #[cfg(feature = "encrypt")]
-    tcp_encrypted: OverTcp<1, true>,
+    tcp_encrypted: OverTcp<1, ENCRYPTED>,
     #[cfg(feature = "encrypt")]
-    tcp_encrypted_threads: OverTcp<2, true>,
+    tcp_encrypted_threads: OverTcp<2, ENCRYPTED>,
 }
