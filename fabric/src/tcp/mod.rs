@@ -25,10 +25,11 @@
 //! | `socket` | system calls |
 //!
 //! A connection joins two processes, not two PEs. It is opened when the first operation needs it. All frames
-//! between two processes travel on one connection, in the order in which the operations were started. A
-//! cumulative count acknowledges them. Every frame carries the count of the other direction. If no other
-//! frame has carried it until then, a frame of its own does: for puts in the next round of progress that
-//! finds no frame, for messages after 16 such rounds or 3 messages.
+//! between two processes are one sequence, in the order in which the operations were started. The connection
+//! carries them, and datagrams beside it carry short ones. A cumulative count acknowledges them. Every frame
+//! carries the count of the other direction. If no other frame has carried it until then, a frame of its own
+//! does: for puts in the next round of progress that finds no frame, for messages after 16 such rounds or 3
+//! messages.
 
 mod accept;
 mod business_card;
