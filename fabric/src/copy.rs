@@ -125,12 +125,12 @@ const STRING_BYTES: usize = 2048;
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const PIECE_BYTES: usize = 1920;
 
-/// Whether the string instruction is slow: the target is 1 to 15 bytes behind the source, modulo the size of
+/// Whether the string instruction is slow: the target is 1 to 31 bytes behind the source, modulo the size of
 /// a page. AMD's processors then take up to 28 times as long (docs/decisions/0003-opaque-copy.md). Never on
 /// other architectures.
 pub const fn is_slow_distance(target: usize, source: usize) -> bool {
     const PAGE_BYTES: usize = 4096;
-    cfg!(target_arch = "x86_64") && (target.wrapping_sub(source).wrapping_sub(1) & (PAGE_BYTES - 1)) < 15
+    cfg!(target_arch = "x86_64") && (target.wrapping_sub(source).wrapping_sub(1) & (PAGE_BYTES - 1)) < 31
 }
 
 /// Copies a long run of bytes: in pieces where the string instruction is slow.
@@ -222,13 +222,13 @@ mod tests {
         let source: Vec<u8> = (0..20_000_u32).map(|i| (i * 7 + i / 256) as u8).collect();
         let mut target = vec![0_u8; 3 * 4096 + 20_000];
         let start = target.as_ptr().align_offset(4096) + source.as_ptr() as usize % 4096;
-        for distance in [0, 1, 8, 15, 16, 4095] {
+        for distance in [0, 1, 8, 31, 32, 4095] {
             for bytes in [2047, 2048, 2049, 1920 * 3, 1920 * 3 + 1, 19_999] {
                 target.fill(0xFF);
                 let place = &mut target[start + distance..];
                 assert_eq!(
                     is_slow_distance(place.as_ptr() as usize, source.as_ptr() as usize),
-                    cfg!(target_arch = "x86_64") && (1..16).contains(&distance)
+                    cfg!(target_arch = "x86_64") && (1..32).contains(&distance)
                 );
                 // SAFETY: both ranges lie in their vectors.
                 unsafe { copy(place.as_mut_ptr(), source.as_ptr(), bytes) };

@@ -332,7 +332,7 @@ mod tests {
         // SAFETY: the target has as many bytes, and nothing else accesses it.
         let is_written = unsafe { write(pid, target.as_mut_ptr() as u64, source[1..].as_ptr(), 99_999) };
         assert!(is_written && target[..99_999] == source[1..]);
-        for distance in [8, 16] {
+        for distance in [8, 32] {
             let mut target = vec![0; 120_000];
             let start = (source.as_ptr() as usize).wrapping_sub(target.as_ptr() as usize) % 4096 + distance;
             let place = target[start..].as_mut_ptr();

@@ -47,6 +47,13 @@ unsafe impl<T> Zeroed for *mut T {
 }
 
 // SAFETY: all zero bytes are 0.
+unsafe impl Zeroed for u8 {
+    fn zeroed() -> u8 {
+        0
+    }
+}
+
+// SAFETY: all zero bytes are 0.
 unsafe impl Zeroed for u32 {
     fn zeroed() -> u32 {
         0

@@ -23,8 +23,16 @@ unsafe impl Send for Region {}
 // SAFETY: the memory is shared with other PEs anyway, and accessed in the same ways from any thread.
 unsafe impl Sync for Region {}
 
-/// The bit of the keys of memory that is registered for a time.
+/// The bit of the keys of memory that is registered for a time. Their lowest bits are the offset of its start
+/// in its page.
 const EXPOSED_KEYS: Key = 1 << 63;
+const PAGE_BITS: u32 = 12;
+
+/// Where a place in another PE's region lies in its page. A region that is not exposed begins with a page.
+pub(super) fn offset_in_page(key: Key, offset: u64) -> usize {
+    let start = if key & EXPOSED_KEYS == 0 { 0 } else { key };
+    (start.wrapping_add(offset) % (1 << PAGE_BITS)) as usize
+}
 
 /// A message in the inbox: sender, header, payload.
 type Message = (Pe, u64, Vec<u8>);
@@ -124,7 +132,8 @@ impl LocalPe {
 
     /// Registers memory for a time. Returns its key, which no other region of this PE has had.
     pub(super) fn expose(&self, start: NonNull<u8>, bytes: usize) -> Key {
-        let key = EXPOSED_KEYS | self.exposures.fetch_add(1, Ordering::Relaxed);
+        let number = self.exposures.fetch_add(1, Ordering::Relaxed);
+        let key = EXPOSED_KEYS | number << PAGE_BITS | (start.as_ptr() as u64 % (1 << PAGE_BITS));
         self.register(key, start, bytes);
         key
     }
@@ -258,6 +267,9 @@ mod tests {
         }
         let key = pe.expose(start, 64);
         assert_eq!(pe.cached_place(&mut cached, (0, key), 0, 64), Some(begin));
+        assert_eq!(offset_in_page(key, 8), (begin as usize + 8) % 4096);
+        assert_eq!(offset_in_page(0, 4096 + 8), 8, "a region that begins with a page");
+        assert_ne!(pe.expose(start, 64), key, "each time another key");
         pe.conceal(key);
         assert_eq!(pe.cached_place(&mut cached, (0, key), 0, 64), None, "it is registered no more");
         assert_eq!(pe.cached_place(&mut cached, (0, 0), 0, 64), Some(begin));

@@ -11,6 +11,7 @@ use super::local_pe::CachedRegion;
 use super::socket::{self, Moved};
 use super::stream::{self, Opener};
 use crate::copy;
+use crate::lazy::Reserved;
 use std::io;
 use std::os::fd::RawFd;
 
@@ -53,8 +54,9 @@ impl Frame {
 /// The receiver of a connection.
 #[derive(Default)]
 pub(super) struct Receiver {
-    /// Allocated when something is received for the first time.
-    buffer: Box<[u8]>,
+    /// Allocated when something is received for the first time. It begins with a page, as what the kernel
+    /// has received often does: see [`copy::is_slow_distance`].
+    buffer: Reserved<u8>,
     start: usize,
     end: usize,
     direct: Option<Direct>,
@@ -156,7 +158,7 @@ impl Receiver {
             return Received::Nothing;
         }
         if self.buffer.is_empty() {
-            self.buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+            self.buffer = Reserved::new(BUFFER_BYTES);
         }
         let bytes = datagrams.take(self.received_bytes, &mut self.buffer[..ROOM_BYTES]);
         if bytes == 0 {
@@ -175,7 +177,7 @@ impl Receiver {
     #[inline]
     fn receive_stream(&mut self, socket: RawFd) -> io::Result<Received> {
         if self.buffer.is_empty() {
-            self.buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
+            self.buffer = Reserved::new(BUFFER_BYTES);
         }
         if self.start == self.end {
             (self.start, self.end) = (0, 0);

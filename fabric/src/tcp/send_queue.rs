@@ -13,6 +13,7 @@
 use super::completion_queue::{CompletionQueue, Entry};
 use super::datagram::DatagramSender;
 use super::frame::{HEADER_BYTES, Header, Kind, PADDING_MAX};
+use super::local_pe::offset_in_page;
 use super::socket::{self, Moved};
 use super::stream::{self, Sealer};
 use crate::amo::AtomicKind;
@@ -323,16 +324,17 @@ impl SendQueue {
     }
 
     /// The words of padding with which the kernel copies the data of a long frame quickly, from their source
-    /// and to a target of a region, which begins with a page. `before_bytes` are in front of the data. The
+    /// and to a target of a region. `before_bytes` are in front of the data. The
     /// kernel puts the first byte of what is sent at once at the start of a page, if nothing older is
     /// unacknowledged, and copies by the processor's string instruction: see [`copy::is_slow_distance`].
     #[cold]
     fn padding(&self, header: &Header, before_bytes: usize, source: *const u8) -> u8 {
         let first = self.batch.len() - self.sent + before_bytes;
+        let target = offset_in_page(header.word, header.offset);
         let has_target = header.kind.is_put();
         let is_quick = |words: &u8| {
             let place = first + usize::from(*words) * size_of::<u64>();
-            let slow_target = has_target && copy::is_slow_distance(header.offset as usize, place);
+            let slow_target = has_target && copy::is_slow_distance(target, place);
             !copy::is_slow_distance(place, source as usize) && !slow_target
         };
         (0..=PADDING_MAX).find(is_quick).unwrap_or(0)
