@@ -28,9 +28,11 @@
 //!
 //! # Completion and order
 //! A get has its data at return; a put's source is reusable at return. A put is complete at its target after
-//! [`World::quiet`] or [`World::barrier`]. Two puts are not ordered unless a [`World::fence`] stands between;
-//! a PE that sees the second by [`Local::wait_until`] then sees the first as well. Reading in a loop (`get`,
-//! `g`) orders nothing.
+//! [`World::quiet`] or [`World::barrier`]. Two puts are not ordered unless a [`World::fence`] stands between.
+//! A PE that waits for data waits for a signal ([`View::put_signal`], [`View::signal`]) or an atomic: once
+//! [`Local::wait_until`] has returned, it sees the data of that `put_signal`, and everything that was put
+//! before a fence that preceded the signal. To wait for a word that is put is not portable, because some
+//! networks deliver a word in two pieces. Reading in a loop (`get`, `g`) orders nothing.
 
 #![warn(missing_debug_implementations)]
 

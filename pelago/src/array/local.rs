@@ -169,16 +169,18 @@ impl<'a, T: Element> Local<'a, T> {
         elements
     }
 
-    /// Waits until `condition` holds for an element that another PE writes, and returns the element. Data
-    /// that the writer put and fenced before it wrote the element are then visible: the wait is an acquire.
+    /// Waits until `condition` holds for an element that another PE changes by a signal or an atomic, and
+    /// returns the element. Data that the other PE put and fenced before that change are then visible: the
+    /// wait is an acquire. Do not wait for an element that is put: over some networks half of it may be seen.
     ///
     /// ```
+    /// use pelago::SignalOp;
     /// # pelago::spmd(2, |world| -> pelago::Result<()> {
     /// let (data, flag) = (world.alloc_zeroed::<f64>(1000)?, world.alloc_zeroed::<u64>(1)?);
     /// if world.my_pe() == 0 {
     ///     data.put(1, 0, &[1.5; 1000])?;
     ///     world.fence();
-    ///     flag.p(1, 0, 1)?;
+    ///     flag.signal(1, 0, SignalOp::Set(1))?;
     /// } else if world.my_pe() == 1 {
     ///     flag.local().wait_until(0, |value| value == 1);
     ///     assert_eq!(data.local().get(999), 1.5);
