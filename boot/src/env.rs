@@ -70,7 +70,7 @@ pub enum FabricKind {
     Provider(&'static str),
 }
 
-/// Which of several equal network cards libfabric uses.
+/// Which of several equal NICs libfabric uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OfiCards {
     /// Those that are nearest to the processors of a process, by turns.
@@ -278,12 +278,13 @@ settings! {
     heap: MemorySize = parse::memory, "PELAGO_HEAP_SIZE", "auto", Memory,
         accepts "auto, share, or bytes such as 4096, 64m or 1.5g",
         help "size of the symmetric heap of each PE; its pages are allocated at first use; auto: 512m, or \
-              `share` if that is less; share: three quarters of the node's memory, divided by its PEs";
+              `share` if that is less; share: three quarters of the node's memory, divided by its PEs; a \
+              quarter of that over networks that register it (verbs, efa, cxi)";
     pool: MemorySize = parse::memory, "PELAGO_POOL_SIZE", "auto", Memory,
         accepts "auto, share, or bytes such as 4096, 64m or 1.5g",
         help "memory of each PE for teams, spaces and windows; its pages are allocated at first use; auto: \
               as the heap, at least 64m, in MPI programs a share; share: three quarters of the node's \
-              memory, divided by its PEs";
+              memory, divided by its PEs; a quarter of that over networks that register it (verbs, efa, cxi)";
     pes_per_process: usize = parse::pes, "PELAGO_PES_PER_PROCESS", "1", Processors,
         accepts "a number from 1 to 4096",
         help "PEs of each process, as threads (`pelago::run`); `pelago run -n` counts PEs, others processes";
@@ -328,7 +329,8 @@ settings! {
               and each of its addresses; auto: the system chooses them";
     tcp_encrypt: bool = parse::switch, "PELAGO_TCP_ENCRYPT", "off", Network,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
-        help "encrypt what the provider tcp sends; with PELAGO_FABRIC=auto no other provider is taken then";
+        help "encrypt what the provider tcp sends; with PELAGO_FABRIC=auto no other provider is taken then; \
+              a Rust program needs the feature encrypt of the crate";
     tcp_datagrams: bool = parse::switch, "PELAGO_TCP_DATAGRAMS", "on", Network,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
         help "let the provider tcp send short frames in UDP datagrams, where the network carries them; \
@@ -342,7 +344,7 @@ settings! {
         help "which of this machine's interfaces libfabric uses; auto: the first that others can reach";
     ofi_cards: OfiCards = parse::ofi_cards, "PELAGO_OFI_CARDS", "near", Network,
         accepts "near or first",
-        help "which of several equal network cards libfabric uses if PELAGO_OFI_INTERFACE names none; near: \
+        help "which of several equal NICs libfabric uses if PELAGO_OFI_INTERFACE names none; near: \
               those nearest to the processors of each process, by turns; first: the first of them";
     ofi_library: Option<String> = parse::auto_text, "PELAGO_OFI_LIBRARY", "auto", Network,
         accepts "auto, or the path of a libfabric.so.1",
@@ -390,7 +392,8 @@ settings! {
         help "how long the host of another PE may be silent before the job ends; checked by waiting PEs";
     service: bool = parse::switch, "PELAGO_SERVICE_THREAD", "on", Waiting,
         accepts "on or off (also 1 or 0, true or false, yes or no)",
-        help "between nodes: a thread of the runtime serves other PEs while this one computes";
+        help "between nodes: each PE has a service thread (asynchronous progress thread), which serves \
+              other PEs while this one computes";
     sim_seed: Option<u64> = parse::seed, "PELAGO_SIM_SEED", "none", Simulation,
         accepts "none, or a number from 0 to 18446744073709551615",
         help "seed of the faults of the simulated network between threads; none: no faults";

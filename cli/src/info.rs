@@ -57,7 +57,7 @@ Examples:
   pelago info --collectives     the algorithms, and those chosen for as many PEs as there are cores
   pelago info --collectives -n 16
   pelago info --fabrics         what is between nodes: libfabric's providers, and which of them is chosen
-  PELAGO_OFI_INTERFACE=eth1 pelago info --fabrics   the same, if jobs are to use another card
+  PELAGO_OFI_INTERFACE=eth1 pelago info --fabrics   the same, if jobs are to use another NIC
   PELAGO_COLL_TUNING=pelago-tuning.toml pelago info --collectives -n 4
   pelago info --scale 1000000 --ppn 128         what a job of this size needs
   pelago run -n 2 --tag-output pelago info   what each PE of a job sees";

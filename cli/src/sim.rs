@@ -24,20 +24,20 @@ pub struct Sim {
     /// Number of PEs
     #[arg(short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
     n: u32,
-    /// Latency from the sender's network card to the receiver's
+    /// Latency from the sender's NIC to the receiver's
     #[arg(long, value_name = "TIME", default_value = "1us", value_parser = time)]
     latency: Duration,
     /// Overhead of the processor for each operation
     #[arg(long, value_name = "TIME", default_value = "100ns", value_parser = time)]
     overhead: Duration,
-    /// Gap: time of the network card for each message, besides that for its bytes
+    /// Gap: time of the NIC for each message, besides that for its bytes
     #[arg(long, value_name = "TIME", default_value = "10ns", value_parser = time)]
     gap: Duration,
-    /// Bandwidth of a network card in bytes per second, such as 10G or 800M
+    /// Bandwidth of a NIC in bytes per second, such as 10G or 800M
     #[arg(long, value_name = "BYTES", default_value = "10G", value_parser = rate)]
     bandwidth: f64,
-    /// Number of nodes, the first PEs on the first: PEs of a node share its network card, and reach each
-    /// other and themselves without it; default: each PE has a card, and reaches itself over it as well
+    /// Number of nodes, the first PEs on the first: PEs of a node share its NIC, and reach each other
+    /// and themselves without it; default: each PE has a NIC, and reaches itself over it as well
     #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u32).range(1..=4096))]
     nodes: Option<u32>,
     /// Inject faults according to this seed instead: reorder, delay and refuse operations; times are then
