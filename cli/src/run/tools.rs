@@ -30,7 +30,8 @@ const BATCH: [&str; 10] = [
 #[group(multiple = false)]
 pub struct Tools {
     /// Run each PE under gdb, which prints the call stacks of a PE that crashes; with =PE, that PE alone
-    /// under gdb at this terminal, where `run` starts it
+    /// under gdb at this terminal, where `run` starts it. In a job of several nodes set
+    /// PELAGO_PEER_TIMEOUT=none: other nodes take a PE that gdb has stopped for lost after 30 s
     #[arg(long, value_name = "PE", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
     gdb: Option<String>,
     /// Run each PE under valgrind, whose report goes to standard error, or into the folder of --output-dir
