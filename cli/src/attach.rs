@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// Start gdb on a PE of a running job
 ///
 /// The PE is stopped while gdb has it; `detach` or `quit` lets it go on. The other PEs wait for it, and no
-/// stall report ends the job meanwhile. But in a job of several nodes, PEs of other nodes take the PE for lost
+/// stall report ends the job meanwhile. But in a job of several nodes, PEs of other nodes take it for lost
 /// after PELAGO_PEER_TIMEOUT (30 s), and the job ends: start it with PELAGO_PEER_TIMEOUT=none to debug it.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]

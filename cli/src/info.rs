@@ -28,16 +28,16 @@ pub struct Info {
     /// List the algorithms of collective operations, and the present choices
     #[arg(long, conflicts_with = "settings")]
     collectives: bool,
-    /// List the offers of libfabric: the one that a job uses, the other usable ones, and why the rest is not
-    /// usable
+    /// Show the network that a job of several nodes would use, and why: TCP or libfabric; then what libfabric
+    /// offers on this machine, which offers Pelago can use, and why it cannot use the others
     #[arg(long, conflicts_with_all = ["settings", "collectives"])]
     fabrics: bool,
-    /// Show the memory of a PE and the messages of the start in a job of this number of PEs, computed from
-    /// the structures of the runtime
+    /// Compute how much memory each PE of a job of N PEs needs, and how many messages its start takes, from
+    /// the sizes of the runtime's structures; no job is started
     #[arg(long, value_name = "N", conflicts_with_all = ["settings", "collectives", "fabrics"],
         value_parser = clap::value_parser!(u32).range(2..=1 << 24))]
     scale: Option<u32>,
-    /// PEs of a node
+    /// Number of PEs on each node, for --scale
     #[arg(long, value_name = "N", requires = "scale", default_value = "128",
         value_parser = clap::value_parser!(u32).range(1..=4096))]
     ppn: u32,
@@ -56,7 +56,7 @@ Examples:
   pelago info --settings --json the same, for a program to read
   pelago info --collectives     the algorithms, and those chosen for as many PEs as there are cores
   pelago info --collectives -n 16
-  pelago info --fabrics         what is between nodes: libfabric's providers, and which of them is chosen
+  pelago info --fabrics         the network between nodes: TCP or a provider of libfabric, and why
   PELAGO_OFI_INTERFACE=eth1 pelago info --fabrics   the same, if jobs are to use another NIC
   PELAGO_COLL_TUNING=pelago-tuning.toml pelago info --collectives -n 4
   pelago info --scale 1000000 --ppn 128         what a job of this size needs

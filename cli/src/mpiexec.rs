@@ -47,13 +47,14 @@ Starts N processes (PEs) of @INTERFACE@ programs, on this machine or on several 
   -path LIST          directories in which programs are looked for before those of PATH
   -ppn N              PEs of each host of --host (also -perhost, -npernode, --npernode, -N,
                       --map-by ppr:N:node)
-  --bind-to WHERE     core: as --bind; none, socket, numa and others: nothing
+  --bind-to WHERE     core, hwthread: as --bind; none, socket, package, numa, board, node,
+                      l1cache, l2cache, l3cache: accepted and ignored
   -l                  as --tag-output (also -prepend-rank)
   -s WHICH            as --stdin
   -V, --version       print the version
   --help              print this
 
-Without an effect, for scripts that have them: -v, -q, -genvall, -envall, --allow-run-as-root,
+Accepted and ignored, for scripts that have them: -v, -q, -genvall, -envall, --allow-run-as-root,
 --mca KEY VALUE, --map-by WHAT (but for places by node, which are refused), --rank-by WHAT,
 --report-bindings, --use-hwthread-cpus, --nooversubscribe.
 Every other option is one of `pelago run`:

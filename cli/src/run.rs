@@ -38,19 +38,29 @@ const PES_PER_PROCESS: &str = "PELAGO_PES_PER_PROCESS";
 
 /// Start N PEs of a program, or of a built-in application, on this machine or on several
 ///
-/// The first PE that fails ends the job, and the reason is reported. Ctrl-C ends the job. The exit status is
-/// that of the PE that failed, 128 + the signal that killed it, 124 after the time-out, 1 if a host was lost
-/// or a PE exited without leaving the job, 2 if nothing was started, else 0. SIGUSR2 to this command prints
-/// what each PE does: what it waits for, or that it computes, is stopped or in a debugger.
+/// The first PE that fails ends the job, and the reason is reported. Ctrl-C ends
+/// the job. SIGUSR2 to this command prints what each PE does: what it waits for,
+/// or that it computes, is stopped or in a debugger.
 ///
-/// Other hosts are reached over ssh, or by another command. On each host, this command runs as an agent,
-/// which communicates with the launcher only over standard input and output. PEs there get the environment,
-/// the settings and the working directory of this command. Inside an allocation of Slurm, the default is the
-/// hosts of the allocation.
+/// Exit status:
+///   0      all PEs have ended without an error
+///   N      the first PE that failed has ended with the status N
+///   128+N  the signal N has killed that PE, or has ended this command
+///   124    the time of --timeout was over
+///   1      a host was lost, or a PE exited without leaving the job
+///   2      nothing was started, because the arguments are wrong; or the job has
+///          ended well, but the file of --trace or --stats was not made
+///
+/// Other hosts are reached over ssh, or by another command. On each host, this
+/// command runs as an agent, which communicates with the launcher only over
+/// standard input and output. PEs there get the environment, the settings and
+/// the working directory of this command. Inside an allocation of Slurm, the
+/// default is the hosts of the allocation.
 #[derive(Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, verbatim_doc_comment)]
 pub struct Run {
-    /// Number of PEs; each is a process without --pes-per-process. -np N and -n4 are the same
+    /// Number of PEs. Each PE is a process of its own, unless --pes-per-process is given. -np N and -n4 mean
+    /// the same
     #[arg(short, value_name = "N", value_parser = number_of_pes, allow_negative_numbers = true)]
     n: Option<usize>,
     /// PEs of each process, as threads; must divide the number of PEs (PELAGO_PES_PER_PROCESS)
