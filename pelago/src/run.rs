@@ -24,9 +24,10 @@ const PANIC_STATUS: i32 = 101;
 /// each, and returns their results, in their order, when all PEs of the job have left it. PE `i` of the
 /// process with number `p` is PE `p * PELAGO_PES_PER_PROCESS + i` of the job. Collective.
 ///
-/// One PE, which is the default, runs on the calling thread, as after [`World::init`]. Several are threads of
-/// their own, with a world each; they share the process's standard output, its heap and its static variables.
-/// Programs whose PEs must not share those keep to [`World::init`], which refuses to join as several.
+/// If the process has one PE, which is the default, the body runs on the calling thread. If it has several,
+/// each runs on a thread of its own, with a world of its own. These threads share the static variables, the
+/// heap and the standard output of the process. A program whose PEs must not share them calls [`World::init`]
+/// in place of `run`: it returns an error if the process has to have several PEs.
 ///
 /// ```
 /// fn main() -> pelago::Result<()> {

@@ -166,10 +166,11 @@ impl Spmd {
         self
     }
 
-    /// Lets the PEs talk over a simulated network, in virtual time or, in chaos, by a seed, one PE at a time:
-    /// the run depends on the parameters and the program alone. Anything outside the runtime that blocks a PE
-    /// (a mutex, an endpoint of the standard library, a loop over [`Local::get`](crate::Local::get)) must not
-    /// wait for another PE then.
+    /// Connects the PEs by a simulated network. It runs in virtual time or, with
+    /// [`SimParams::chaos`], delays and reorders operations by a seed. One PE runs at a time, so that a run
+    /// depends on the parameters and the program alone. A PE must wait for another PE only through the
+    /// runtime then: a mutex, a channel of the standard library, or a loop over
+    /// [`Local::get`](crate::Local::get) could wait for ever.
     pub fn sim(mut self, params: SimParams) -> Spmd {
         self.sim = Some(params);
         self

@@ -16,9 +16,9 @@ use pelago_fabric::sync::Ordering;
 
 /// A processing element's place in a job: its number, the number of PEs, and the memory that they share.
 ///
-/// Dropping the world leaves the job; that waits for all other PEs to leave as well, or until one of them
-/// waits in vain for this one. So where `?` returns an error from `main` on one PE and the others wait for
-/// it, the user reads that error.
+/// A PE leaves the job when its world is dropped. The drop waits until all other PEs leave as well, or until
+/// another PE waits for something that this PE will not do any more. So if `main` returns an error on one PE
+/// while the others wait for it, the job ends with this error, and the user reads it.
 ///
 /// ```
 /// # pelago::spmd(4, |world| -> pelago::Result<()> {

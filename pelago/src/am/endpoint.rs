@@ -104,9 +104,9 @@ impl Am<'_> {
         self.inner.try_medium(to, handler, args, payload)
     }
 
-    /// Room for a request whose payload is written in place: of at least one and at most `most` bytes, of
-    /// which less may be used. Until it is sent or dropped, the target executes nothing that is sent to it
-    /// later: fill it at once, and wait for nothing meanwhile.
+    /// Reserves room for a request whose payload of at most `most` bytes the caller writes in place; fewer
+    /// bytes may be sent. Until the request is sent or dropped, the target executes no message that is sent
+    /// to it later: write the payload at once, and wait for nothing meanwhile.
     ///
     /// # Errors
     /// If there is no such member, or no message is so long.
@@ -118,9 +118,10 @@ impl Am<'_> {
     }
 
     /// Executes the messages that have arrived, and makes progress. Every call that waits does the same.
-    /// Where some PEs are mapped and others are reached over the network, only every 64th poll, and one after
-    /// a message was taken from there meanwhile, makes progress on the network: the others cost a few
-    /// instructions. While all messages come from mapped PEs, it is every 4096th poll in the end.
+    ///
+    /// If some PEs are mapped and others are reached over the network, only one poll in 64 makes progress on
+    /// the network; all others take a few instructions. The interval grows up to 4096 polls while all
+    /// messages come from mapped PEs. A message that has arrived over the network makes it short again.
     #[inline]
     #[track_caller]
     pub fn poll(&self) {

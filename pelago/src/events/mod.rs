@@ -26,47 +26,47 @@ pub trait Event {
     #[doc(hidden)]
     fn world(&self) -> &World;
 
-    /// How to see whether it has come.
+    /// The test whether the event has occurred.
     #[doc(hidden)]
     fn probe(&self) -> Probe;
 
-    /// Makes progress, and returns whether it has come.
+    /// Makes progress, and returns whether the event has occurred.
     fn test(&self) -> bool {
         self.world().progress();
         self.probe().look(self.world().core())
     }
 }
 
-/// An event that brings something when it has come, and is used up by that. Each is a future as well: by
-/// `.await`, or by [`IntoFuture`] where a future is asked for.
+/// An event with a result. The wait for it consumes the event. Each such event is also a future: use
+/// `.await`, or [`IntoFuture`] where a function takes a future.
 pub trait Outcome: Event + Sized {
     /// The result of the event.
     type Output;
 
-    /// Waits until it has come.
+    /// Waits until the event has occurred, and returns its result.
     #[track_caller]
     fn wait(self) -> Self::Output;
 }
 
-/// Makes progress, and returns whether all have come; `true` if there are none.
+/// Makes progress, and returns whether all events have occurred; `true` if there are none.
 pub fn test_all(events: &[&dyn Event]) -> bool {
     advance(events);
     events.iter().all(|event| event.probe().look(event.world().core()))
 }
 
-/// Makes progress, and returns the place of the first in the list that has come.
+/// Makes progress, and returns the index of the first event in the list that has occurred.
 pub fn test_any(events: &[&dyn Event]) -> Option<usize> {
     advance(events);
     first(events)
 }
 
-/// Makes progress, and returns the places of the events that have come, in their order.
+/// Makes progress, and returns the indices of the events that have occurred, in their order.
 pub fn test_some(events: &[&dyn Event]) -> Vec<usize> {
     advance(events);
     come(events)
 }
 
-/// Waits until all have come.
+/// Waits until all events have occurred.
 ///
 /// ```
 /// use pelago::prelude::*;
@@ -86,7 +86,7 @@ pub fn wait_all(events: &[&dyn Event]) {
     await_events(events, || come(events).len() == events.len(), || lost(events).next());
 }
 
-/// Waits until one has come, and returns its place; `None` if the list is empty.
+/// Waits until an event has occurred, and returns its index; `None` if the list is empty.
 #[track_caller]
 pub fn wait_any(events: &[&dyn Event]) -> Option<usize> {
     let mut found = None;
@@ -98,8 +98,8 @@ pub fn wait_any(events: &[&dyn Event]) -> Option<usize> {
     found
 }
 
-/// Waits until at least one has come, and returns the places of all that have, in their order; none if the
-/// list is empty.
+/// Waits until at least one event has occurred, and returns the indices of all that have, in their order;
+/// none if the list is empty.
 #[track_caller]
 pub fn wait_some(events: &[&dyn Event]) -> Vec<usize> {
     wait_any(events);
@@ -140,8 +140,9 @@ pub struct All<'a> {
     events: PhantomData<&'a ()>,
 }
 
-/// That the sources of puts are free: their local completion, as an event apart from their completion. See
-/// [`Transfer::sent`](crate::Transfer::sent) and [`Region::sent`](crate::Region::sent).
+/// The local completion of puts, as an event of its own: their sources may be reused, also if the puts are
+/// not complete at their targets yet. See [`Transfer::sent`](crate::Transfer::sent) and
+/// [`Region::sent`](crate::Region::sent).
 #[must_use = "the event is to be tested, waited for or awaited"]
 pub struct Leaf<'a> {
     pub(crate) world: &'a World,

@@ -458,8 +458,9 @@ impl<'w> Team<'w> {
         PersistentCalls { team: self }
     }
 
-    /// How much the memory is used that this PE's scheduled operations of the team synchronise on. Where it
-    /// belongs to pairs of PEs, all teams of this PE share it, and so do the counts.
+    /// The counts of the synchronisation memory that this PE's operations by schedules use in this team: its
+    /// words and bytes, and the signals that were sent. If that memory belongs to pairs of PEs, all teams of
+    /// this PE share it, and the counts are those of all teams.
     pub fn sync_counts(&self) -> pelago_core::coll::sync_memory::SyncCounts {
         callback::forbid(self.world.core(), "sync_counts");
         self.world.core().sync_counts(&self.core)

@@ -161,6 +161,8 @@ impl<'w> Team<'w> {
     }
 
     /// The team of the members that map each other's memory, this PE among them. Collective on this team.
+    /// These are the members on this PE's node ([`split_node`](Team::split_node)), unless PEs of a node do
+    /// not map each other: with `PELAGO_ROUTE=net` this PE is the only member.
     ///
     /// # Errors
     /// As [`split_strided`](Team::split_strided).
@@ -170,7 +172,8 @@ impl<'w> Team<'w> {
         Ok(self.split_by(Some(colour), 0)?.expect("every PE has a colour"))
     }
 
-    /// The team of the members that are on this PE's node. Collective on this team.
+    /// The team of the members that are on this PE's node. Collective on this team. With `PELAGO_ROUTE=net`
+    /// they do not map each other's memory: see [`split_shared`](Team::split_shared).
     ///
     /// # Errors
     /// As [`split_strided`](Team::split_strided).
@@ -180,13 +183,13 @@ impl<'w> Team<'w> {
         Ok(self.split_by(Some(u64::from(node)), 0)?.expect("every PE has a node"))
     }
 
-    /// The team of the first `n` members, in place of this one: its memory is used on, so nothing is
-    /// exchanged, and the members that leave (they get `None`) wait for no other member. Collective on this
-    /// team.
+    /// Replaces this team by the team of its first `n` members. Collective on this team. The other members
+    /// get `None`. The new team takes over the memory of this one. So the members exchange nothing, and those
+    /// that leave wait for no other member.
     ///
-    /// If teams or spaces were made from this team, the members first tell each other which of them they
-    /// have dropped, in one exchange. If one is still alive, this team stays for it, and `shrink` is a
-    /// split, as it always is for the team of all PEs.
+    /// If teams or spaces were made from this team, there is one exchange, in which the members tell each
+    /// other which of these they have dropped. If a member still has one of them, `shrink` makes the new team
+    /// by a split and keeps the memory of this one. It also makes a split of the team of all PEs.
     ///
     /// ```
     /// # pelago::spmd(3, |world| -> pelago::Result<()> {
@@ -214,8 +217,8 @@ impl<'w> Team<'w> {
         Ok(Space::new(self.world, self.core.space(self.world.core(), bytes)?))
     }
 
-    /// Exchanges two words of each member, and returns those of all members by rank, for calls such as
-    /// `collect` (all-gather of lengths). Collective on this team, a meeting.
+    /// Gathers two words of each member at all members, in the order of ranks, for calls such as `collect`,
+    /// which gathers lengths. Collective on this team: no member returns before all have made the call.
     ///
     /// # Errors
     /// If a member makes another call, as far as that can be detected.
@@ -225,7 +228,7 @@ impl<'w> Team<'w> {
         self.exchange_words_of((operation, 0), words)
     }
 
-    /// The same of a call with a word that all members give alike.
+    /// As `exchange_words`, for a call in which all members must also give the same word `common`.
     #[track_caller]
     pub(crate) fn exchange_words_of(
         &self,
