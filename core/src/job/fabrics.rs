@@ -66,7 +66,8 @@ pub fn open(job: &Job, digest: &Digest, secret: Secret, settings: &Settings) -> 
             congestion,
             ports: settings.tcp_ports.clone(),
             encrypts: settings.tcp_encrypt,
-            datagrams: settings.tcp_datagrams,
+            // Without the service thread, the datagrams of a PE that computes would be repeated late.
+            datagrams: settings.tcp_datagrams && settings.service,
             insists_on_goodbye: settings.test_sleeps,
             ..TcpChoice::default()
         },

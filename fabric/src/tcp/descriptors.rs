@@ -1,15 +1,17 @@
-//! The limit of open descriptors: each process that this one exchanges data with takes one, and one for
-//! datagrams.
+//! The limit of open descriptors: each process that this one exchanges data with takes one, and some take one
+//! for datagrams.
 
+use super::datagram::PEERS_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Descriptors of the program and of this library, besides the connections.
 const OTHERS: u64 = 256;
 
 /// Raises the soft limit, as far as the system permits it, so that there is room for a connection to each of
-/// these processes, and a socket for datagrams. Returns whether there is room for both.
+/// these processes, and for sockets for datagrams. Returns whether there is room for both.
 pub(super) fn make_room(processes: usize) -> bool {
-    let (limit, wanted) = (getrlimit(Resource::Nofile), 2 * processes as u64 + OTHERS);
+    let wanted = (processes + processes.min(PEERS_MAX)) as u64 + OTHERS;
+    let limit = getrlimit(Resource::Nofile);
     if let Some(raised) = raised(&limit, wanted) {
         let is_raised = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), ..limit }).is_ok();
         log::debug!(target: "fabric", "tcp raises the limit of open files to {raised}: {is_raised}");

@@ -57,6 +57,8 @@ pub(super) struct Domain {
     pub(super) watch: Watch,
     /// `None` if this process uses no datagrams.
     pub(super) ticker: Option<Arc<Ticker>>,
+    /// The processes for whose datagrams this one has opened a socket.
+    pub(super) datagram_peers: Mutex<Vec<usize>>,
     /// Whether the user names the ports.
     names_ports: bool,
     card: BusinessCard,
@@ -292,6 +294,7 @@ impl Domain {
             poller,
             watch,
             ticker,
+            datagram_peers: Mutex::default(),
             names_ports: choice.ports.is_some(),
             card,
             interfaces,

@@ -55,7 +55,7 @@ impl Domain {
         let (mut frames, sink) = (0, &mut Sink::to_inboxes());
         let place = (socket, Look::Everywhere);
         while self.receive_once(peer, place, &mut receiver, sink, &mut frames).is_none() {}
-        if receiver.is_full() {
+        if receiver.holds_frames_back() {
             // An inbox has no room for more. A later round of progress receives the rest, and finds the end.
             self.note_hidden(peer, receiver.has_hidden_work());
             return;

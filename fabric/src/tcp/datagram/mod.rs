@@ -30,6 +30,7 @@
 //!   one that comes late, and drops what a `Repeat` brings a second time. After a `Repeat` it takes no
 //!   datagrams of that run, as the connection brings them.
 //! * Nothing depends on datagrams: a network that does not carry them, or loses some, costs time alone.
+//!   Frames of peers beyond the first [`PEERS_MAX`] travel over the connections.
 //!
 //! After a reset of the connection a pair of processes uses no datagrams (`resume.rs`), nor does an encrypted
 //! connection. [`ticker`] says when datagrams are acknowledged and when they are given up.
@@ -64,6 +65,10 @@ pub(super) const FRAMES_BYTES_MAX: usize = (4 << 10) + 256;
 /// them.
 pub(super) const RUN_BYTES_MAX: usize = 16 << 10;
 pub(super) const RUN_DATAGRAMS_MAX: u32 = 32;
+
+/// The most peers for which a process opens sockets for datagrams: those that it has to do with first. Each
+/// socket takes a port of the machine's address from all programs, of which there are 28,232 by default.
+pub(super) const PEERS_MAX: usize = 32;
 
 /// The bit of `received` that says that datagrams arrive.
 const ARRIVE: u64 = 1 << 63;

@@ -18,7 +18,7 @@ use super::super::peer::Peer;
 use super::super::receiver::Receiver;
 use super::super::send_queue::{Data, SendQueue, Source};
 use super::super::socket::{Interest, Watched};
-use super::{DatagramReceiver, DatagramSender, Reports, socket};
+use super::{DatagramReceiver, DatagramSender, PEERS_MAX, Reports, socket};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
@@ -57,6 +57,10 @@ impl Domain {
         queue: &mut SendQueue,
     ) -> io::Result<()> {
         let Some(ticker) = &self.ticker else { return Ok(()) };
+        let mut peers = self.datagram_peers.lock();
+        if peers.len() >= PEERS_MAX {
+            return Ok(());
+        }
         let address = socket::own_address(connection)?;
         let (socket, port) = socket::open(address, self.datagram_port(address.ip()))?;
         let nonce = handshake::nonce()?;
@@ -69,6 +73,7 @@ impl Domain {
         if peer.datagrams.set(opened).is_err() {
             return Ok(());
         }
+        peers.push(peer.process);
         receiver.datagrams = Some(Box::new(DatagramReceiver::new(raw, token, reports, Arc::clone(ticker))));
         let header = Header::control(Kind::Datagrams, peer.acks_to_send());
         let header = Header { word: token, offset: port.into(), ..header };
@@ -94,7 +99,8 @@ impl Domain {
             return Ok(());
         }
         let (reports, ticker) = (Arc::clone(&opened.reports), Arc::clone(ticker));
-        let sender = DatagramSender::new(opened.as_raw(), told.word, reports, ticker);
+        let sockets = (opened.as_raw(), socket::segment_bytes(connection));
+        let sender = DatagramSender::new(sockets, told.word, reports, ticker);
         peer.send_queue().begin_datagrams(sender);
         Ok(())
     }

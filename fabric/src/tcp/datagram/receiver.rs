@@ -124,13 +124,13 @@ impl DatagramReceiver {
     }
 
     /// Lets a tick report to the peer, unless a datagram does so before. If a tick that goes on meanwhile
-    /// misses it, the peer repeats its frames, which costs time alone.
+    /// misses it, the peer repeats its frames, which costs time alone, or the next frames let a tick come.
     #[inline]
     fn owe(&self) {
         if !self.reports.is_owed.load(Ordering::Relaxed) {
             self.reports.is_owed.store(true, Ordering::Relaxed);
-            self.ticker.arm();
         }
+        self.ticker.arm();
     }
 
     /// Keeps the frames of a datagram, if they are not received and come early.
@@ -151,11 +151,12 @@ impl DatagramReceiver {
         frames.len()
     }
 
-    /// Takes the datagrams that have come while frames of other positions are in progress.
+    /// Takes the datagrams that have come while frames of other positions are in progress: not more than
+    /// those of a run at once, as strangers may send any number.
     #[cold]
     pub(in super::super) fn take_aside(&mut self, position: u64) {
         let mut room = [0; ROOM_BYTES];
-        while self.early.len() < RUN_DATAGRAMS_MAX as usize {
+        for _ in self.early.len()..RUN_DATAGRAMS_MAX as usize {
             let Some(bytes) = socket::receive(self.socket, &mut room) else { return };
             if let Some((frames, at)) = self.read(room.get(..bytes).unwrap_or_default()) {
                 // The frame in progress may be the last one before this position.

@@ -23,6 +23,8 @@ const GIVEN_UP_MAX: u32 = 7;
 /// The sender of datagrams to a process. It belongs to the send queue.
 pub(in super::super) struct DatagramSender {
     socket: RawFd,
+    /// Bytes of the longest segment of the connection, if they are known.
+    segment_bytes: Option<usize>,
     /// The peer's token.
     token: u64,
     /// The most bytes of frames in a datagram.
@@ -53,9 +55,10 @@ pub(in super::super) struct DatagramSender {
 }
 
 impl DatagramSender {
-    /// A sender over a connected socket, with the token of the peer.
+    /// A sender over a connected socket, with the token of the peer. The connection has segments of this
+    /// number of bytes.
     pub(super) fn new(
-        socket: RawFd,
+        (socket, segment_bytes): (RawFd, Option<usize>),
         token: u64,
         reports: Arc<Reports>,
         ticker: Arc<Ticker>,
@@ -65,6 +68,7 @@ impl DatagramSender {
         let (short, short_min) = (0, SHORT_MIN);
         let mut sender = DatagramSender {
             socket,
+            segment_bytes,
             token,
             bytes_max,
             reports,
@@ -88,10 +92,11 @@ impl DatagramSender {
         sender
     }
 
-    /// Sets the length of datagrams by what the network carries in one packet.
+    /// Sets the length of datagrams by what the network carries in one packet, on all of the path.
     #[cold]
     fn measure(&mut self) {
         let bytes = socket::packet_bytes(self.socket).unwrap_or(0);
+        let bytes = self.segment_bytes.map_or(bytes, |segment| segment.min(bytes));
         self.bytes_max = bytes.saturating_sub(TRAILER_BYTES).min(FRAMES_BYTES_MAX);
     }
 
@@ -292,6 +297,11 @@ impl DatagramSender {
     #[cfg(test)]
     pub(in super::super) fn is_closed(&self) -> bool {
         self.is_closed
+    }
+
+    #[cfg(test)]
+    pub(super) fn bytes_max(&self) -> usize {
+        self.bytes_max
     }
 
     #[cfg(test)]

@@ -61,6 +61,17 @@ pub(super) fn packet_bytes(socket: RawFd) -> io::Result<usize> {
     Ok((bytes.max(0) as usize).saturating_sub(HEADER_BYTES[usize::from(!is_v4)]))
 }
 
+/// Bytes of the longest segment of a connection. Both machines and the path have agreed on it, so it may be
+/// shorter than what this machine's own network carries.
+pub(super) fn segment_bytes(connection: RawFd) -> Option<usize> {
+    let (mut bytes, mut length): (c_int, _) = (0, size_of::<c_int>() as libc::socklen_t);
+    let place = (&raw mut bytes).cast::<c_void>();
+    // SAFETY: the number has room for as many bytes as this says.
+    let result =
+        unsafe { libc::getsockopt(connection, libc::IPPROTO_TCP, libc::TCP_MAXSEG, place, &raw mut length) };
+    usize::try_from(bytes).ok().filter(|&bytes| result == 0 && bytes > 0)
+}
+
 /// Sends a datagram over a connected socket. An error is a number of the system.
 #[inline]
 pub(super) fn send(socket: RawFd, datagram: &[u8]) -> Result<(), i32> {

@@ -6,6 +6,7 @@ use super::super::send_queue::{Data, SendQueue, Source};
 use super::*;
 use proptest::prelude::*;
 use std::io::{Read, Write};
+use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::sync::Arc;
@@ -86,7 +87,7 @@ impl Network {
         reports[0].arrive.store(true, Ordering::Relaxed);
         let ticker = Arc::new(Ticker::open().unwrap());
         let mut sender = DatagramSender::new(
-            datagrams[0].as_raw_fd(),
+            (datagrams[0].as_raw_fd(), None),
             TOKEN,
             Arc::clone(&reports[0]),
             Arc::clone(&ticker),
@@ -323,6 +324,69 @@ fn a_run_that_is_not_acknowledged_has_a_bound() {
     assert!(network.queue.allocated_bytes() < 4 * RUN_BYTES_MAX + 64 * 1024);
     network.finish();
     assert_eq!(network.taken, 1005);
+}
+
+/// The connection is slow: datagrams of the next run arrive before it has repeated the bytes of the last one.
+#[test]
+fn datagrams_may_overtake_a_repeat_of_the_bytes_before_them() {
+    let mut network = Network::new();
+    for _ in 0..6 {
+        network.push(8, true, true);
+        network.settle();
+    }
+    let position = network.receiver.received_bytes;
+    network.push(8, true, true);
+    network.deliver(0, false);
+    network.receive();
+    assert_eq!(network.taken, 7, "a datagram brings it");
+    let frame = HEADER_BYTES as u64 + 8;
+    let header = Header { word: position - frame, offset: position, ..Header::control(Kind::Repeat, 0) };
+    network.stream = [&header.to_bytes()[..], &[0xEE; HEADER_BYTES + 8]].concat();
+    network.deliver_stream(HEADER_BYTES + 5);
+    network.receive();
+    network.deliver_stream(usize::MAX);
+    network.receive();
+    assert_eq!(network.receiver.received_bytes, position + frame, "repeated bytes do not count");
+    for bytes in [3000, 8, 8] {
+        network.push(bytes, true, true);
+        network.settle();
+    }
+    network.finish();
+    assert_eq!(network.taken, network.pushed);
+}
+
+/// A process whose own frames are late still reports what it has received.
+#[test]
+fn a_tick_reports_also_when_a_run_is_late() {
+    let mut network = Network::new();
+    for _ in 0..6 {
+        network.push(8, true, true);
+        network.settle();
+    }
+    network.push(8, true, true);
+    for _ in 0..3 {
+        network.held.clear();
+        network.reports[0].is_owed.store(true, Ordering::Relaxed);
+        network.tick();
+        assert!(network.held.iter().any(|datagram| datagram.len() == TRAILER_BYTES), "a report");
+    }
+    assert!(!network.queue.has_open_run(), "it is sent over the connection");
+}
+
+/// The path may carry less than the own network: the two ends of the connection know.
+#[test]
+fn datagrams_are_as_short_as_the_segments_of_the_connection() {
+    let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+    sockets[0].connect(sockets[1].local_addr().unwrap()).unwrap();
+    let bytes_max = |segment_bytes| {
+        let ticker = Arc::new(Ticker::open().unwrap());
+        let socket = (sockets[0].as_raw_fd(), segment_bytes);
+        DatagramSender::new(socket, TOKEN, Arc::default(), ticker).bytes_max()
+    };
+    assert_eq!(bytes_max(None), FRAMES_BYTES_MAX);
+    assert_eq!(bytes_max(Some(65_483)), FRAMES_BYTES_MAX);
+    assert_eq!(bytes_max(Some(1448)), 1448 - TRAILER_BYTES);
+    assert_eq!(bytes_max(Some(10)), 0);
 }
 
 #[test]

@@ -79,7 +79,11 @@ impl Domain {
     #[inline(never)]
     pub(in super::super) fn tick(&self) {
         let Some(ticker) = self.ticker.as_ref().filter(|ticker| ticker.take()) else { return };
-        for peer in self.known_peers().filter(|peer| peer.socket().is_some()) {
+        let peers = self.datagram_peers.lock().clone();
+        for peer in peers.into_iter().map(|process| self.peer(process)) {
+            if peer.socket().is_none() {
+                continue;
+            }
             let mut queue = peer.send_queue();
             if queue.tick() {
                 log::debug!(

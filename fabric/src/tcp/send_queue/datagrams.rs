@@ -60,10 +60,11 @@ impl SendQueue {
     pub(in super::super) fn tick(&mut self) -> bool {
         let Some(datagrams) = &mut self.datagrams else { return false };
         let is_late = datagrams.tick();
+        if datagrams.owes_report() {
+            datagrams.report(self.sent_bytes);
+        }
         if is_late {
             self.repeat_run();
-        } else if datagrams.owes_report() {
-            datagrams.report(self.sent_bytes);
         }
         is_late
     }

@@ -1,6 +1,6 @@
 //! Datagrams between the processes of a job.
 
-use super::super::datagram::DatagramSender;
+use super::super::datagram::{DatagramSender, PEERS_MAX};
 use super::resume::reset_socket;
 use super::*;
 
@@ -89,6 +89,79 @@ fn what_was_lost_in_datagrams_arrives_after_a_reset() {
         assert!(with_sender(&job, 0, 1, |sender| sender.is_closed()));
         assert!(job.are_guards_untouched());
     }
+}
+
+/// A message waits for its inbox. Behind it the connection brings again what has come in a datagram, and
+/// then it is reset.
+#[test]
+fn a_reset_behind_a_message_that_waits_loses_nothing() {
+    let job = Job::with_several(4, 2);
+    let (pes, domain) = (&job.endpoints, &job.endpoints[0].domain);
+    let to_process_0 = || pes[2].domain.peer(0).send_queue();
+    job.until("datagrams", || {
+        job.put(2, 0, 5);
+        job.put(0, 2, 6);
+        to_process_0().datagrams.as_ref().is_some_and(|sender| sender.n_sent > 0)
+    });
+    let mut in_inbox = 0;
+    while domain.local_pes[1].push_message(0, 0, &[]) {
+        in_inbox += 1;
+    }
+    let until = Instant::now() + Duration::from_secs(20);
+    let poll_until = |what: &str, is_done: &mut dyn FnMut() -> bool| {
+        while !is_done() {
+            assert!(Instant::now() < until, "waited in vain for {what}");
+            for pe in [0, 2] {
+                pes[pe].progress(&mut |_| ()).unwrap();
+            }
+        }
+    };
+    assert_eq!(pes[2].send(1, 1, b"waits"), Status::Done);
+    poll_until("a message that waits", &mut || domain.peer(1).receiver().has_hidden_work());
+    assert_eq!(pes[2].send(1, 2, b"is repeated"), Status::Done);
+    assert!(to_process_0().has_open_run(), "it is in a datagram");
+    let words = vec![9_u64; 4000];
+    let (target, source) = (Remote { key: KEY, offset_bytes: 0 }, words.as_ptr().cast());
+    let put = Put { pe: 0, target, source, bytes: 32_000, completion: Completion::Counted };
+    let puts = pes[2].completions().puts;
+    // SAFETY: the words live until the put is complete, and its place lies in the region.
+    assert_eq!(unsafe { pes[2].put(put) }, Status::Pending);
+    let socket = pes[2].domain.peer(0).socket().unwrap();
+    let unsent = || {
+        let mut bytes = 0;
+        // SAFETY: the system writes one number to a variable that lives until it returns.
+        assert_eq!(unsafe { libc::ioctl(socket, libc::TIOCOUTQ, &raw mut bytes) }, 0);
+        bytes + libc::c_int::from(to_process_0().has_unsent())
+    };
+    poll_until("the bytes to leave", &mut || unsent() == 0);
+    reset_socket(socket);
+    let mut rounds = 0..100;
+    poll_until("rounds", &mut || rounds.next().is_none());
+    let mut headers = Vec::new();
+    job.until("the messages and the put", || {
+        let take = &mut |event: Event<'_>| {
+            if let Event::Message { header, .. } = event {
+                headers.push(header);
+            }
+        };
+        pes[1].progress(take).unwrap();
+        headers.len() == in_inbox + 2 && pes[2].completions().puts == puts + 1
+    });
+    assert_eq!(headers[in_inbox..], [1, 2]);
+    assert_eq!(job.memory[0][REGION_BYTES / 8..][..4000], words);
+}
+
+/// Each socket takes a port from all programs of the machine.
+#[test]
+fn only_the_first_peers_have_sockets_for_datagrams() {
+    let job = Job::open(PEERS_MAX + 3);
+    for peer in 1..job.endpoints.len() {
+        job.put(0, peer, peer as u64);
+        job.put(peer, 0, peer as u64);
+    }
+    let has_socket = |peer: &usize| job.endpoints[0].domain.peer(*peer).datagrams.get().is_some();
+    assert!((1..=PEERS_MAX).all(|peer| has_socket(&peer)));
+    assert!(!(PEERS_MAX + 1..job.endpoints.len()).any(|peer| has_socket(&peer)));
 }
 
 /// A process that leaves sends what was lost before.
