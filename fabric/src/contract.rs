@@ -4,7 +4,7 @@
 //! Operations that a provider can start concurrently with its other calls, without their lock, are those of
 //! its [`Inject`].
 
-use crate::amo::AtomicKind;
+use crate::amo::{Atomic, AtomicKind};
 use crate::operation::{Amo, Get, Put, Signal};
 use crate::types::{Completions, Event, FabricResult, Key, Limits, Pe, Status};
 use std::hint::unreachable_unchecked;
@@ -338,6 +338,26 @@ pub trait Inject: Send {
     unsafe fn put_message(&mut self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
         // SAFETY: the caller's promises are the same.
         unsafe { self.put(pe, offset_bytes, source, bytes) }
+    }
+
+    /// Bytes of the longest put that signals; 0 if it starts none.
+    fn signal_bytes(&self) -> usize {
+        0
+    }
+
+    /// Starts a put of up to [`signal_bytes`](Inject::signal_bytes) bytes, as above, and an atomic on the
+    /// word at another offset of the region after it.
+    ///
+    /// # Safety
+    /// As [`put`](Inject::put). The word lies inside the region, aligned.
+    unsafe fn put_signal(
+        &mut self,
+        pe: Pe,
+        data: (usize, *const u8, usize),
+        signal: (usize, Atomic),
+    ) -> bool {
+        let _ = (pe, data, signal);
+        false
     }
 
     /// Starts a get of at least one byte and at most [`get_bytes`](Inject::get_bytes), as above.

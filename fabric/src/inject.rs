@@ -7,6 +7,7 @@
 //! the runtime that a receiver waits for anyway are counted but do not set the flag: the flag shows whether a
 //! quiet has operations of the program to wait for. A get is injected only if the flag is clear.
 
+use crate::amo::Atomic;
 use crate::contract::Inject;
 use crate::outstanding::OutstandingFlag;
 use crate::shm::segment::Failure;
@@ -31,6 +32,8 @@ pub struct Injector<I> {
     outstanding: OutstandingFlag,
     /// Bytes of the longest put that is injected; 0 if none is.
     put_bytes: usize,
+    /// Bytes of the longest put with a signal that is injected; 0 if none is.
+    signal_bytes: usize,
     /// Bytes of the longest get that is injected; 0 if none is.
     get_bytes: usize,
     /// Gets, and atomics that fetch, that were started by the endpoint's other calls.
@@ -156,6 +159,7 @@ impl<I: Inject> Injector<I> {
             failure,
             outstanding: OutstandingFlag::default(),
             put_bytes: bytes(I::put_bytes),
+            signal_bytes: bytes(I::signal_bytes),
             get_bytes: bytes(I::get_bytes).min(SHORT_BYTES),
             other_gets: AtomicU64::new(0),
             has_looked: AtomicBool::new(false),
@@ -246,9 +250,29 @@ impl<I: Inject> Injector<I> {
     pub unsafe fn put(&self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
         // SAFETY: the caller's promises are the same.
         unsafe {
-            self.put_beside(bytes, |own| {
+            self.put_beside(bytes <= self.put_bytes, |own| {
                 self.outstanding.by_injection();
                 own.put(pe, offset_bytes, source, bytes)
+            })
+        }
+    }
+
+    /// Puts a few bytes, at least one, and executes an atomic on a word after that, as [`put`](Injector::put)
+    /// does.
+    ///
+    /// # Safety
+    /// As [`put`](Injector::put); the word lies inside the region, aligned.
+    pub unsafe fn put_signal(
+        &self,
+        pe: Pe,
+        data @ (_, _, bytes): (usize, *const u8, usize),
+        signal: (usize, Atomic),
+    ) -> bool {
+        // SAFETY: the caller's promises are the same.
+        unsafe {
+            self.put_beside(bytes <= self.signal_bytes, |own| {
+                self.outstanding.by_injection();
+                own.put_signal(pe, data, signal)
             })
         }
     }
@@ -261,16 +285,18 @@ impl<I: Inject> Injector<I> {
     /// As [`put`](Injector::put).
     pub unsafe fn put_message(&self, pe: Pe, offset_bytes: usize, source: *const u8, bytes: usize) -> bool {
         // SAFETY: the caller's promises are the same.
-        unsafe { self.put_beside(bytes, |own| own.put_message(pe, offset_bytes, source, bytes)) }
+        unsafe {
+            self.put_beside(bytes <= self.put_bytes, |own| own.put_message(pe, offset_bytes, source, bytes))
+        }
     }
 
-    /// A put that `start` begins under the lock, if the injector can start it now.
+    /// A put that `start` begins under the lock, if it is short and the injector can start it now.
     ///
     /// # Safety
     /// The caller's promises hold for the put that `start` begins.
     #[inline(always)]
-    unsafe fn put_beside(&self, bytes: usize, start: impl FnOnce(&mut I) -> bool) -> bool {
-        if bytes > self.put_bytes {
+    unsafe fn put_beside(&self, is_short: bool, start: impl FnOnce(&mut I) -> bool) -> bool {
+        if !is_short {
             return false;
         }
         let Some(mut inside) = self.enter() else { return false };
@@ -461,6 +487,7 @@ impl<I> Stopped<'_, I> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::amo::{AtomicKind, AtomicOp};
     use crate::sync::AtomicU32;
     use std::mem::MaybeUninit;
     use std::sync::Arc;
@@ -497,6 +524,14 @@ mod tests {
 
         fn get_bytes(&self) -> usize {
             1 << 20
+        }
+
+        fn signal_bytes(&self) -> usize {
+            100
+        }
+
+        unsafe fn put_signal(&mut self, _: Pe, _: (usize, *const u8, usize), _: (usize, Atomic)) -> bool {
+            self.takes()
         }
 
         fn settle(self: Pin<&mut Self>) {}
@@ -597,6 +632,19 @@ mod tests {
         assert!(!unsafe { injector.put(0, 0, std::ptr::dangling(), 17) }, "it is too long");
         let stopped = injector.stop();
         assert_eq!((stopped.puts(), stopped.gets()), (2, 0));
+        assert_ne!(injector.outstanding().read(), 0, "an operation was started");
+    }
+
+    #[test]
+    fn a_put_with_a_signal_has_its_own_limit() {
+        let (injector, script, _failure) = opened();
+        let atomic = Atomic { kind: AtomicKind::U64, op: AtomicOp::Add, operand: 1, compare: 0 };
+        // SAFETY: the script touches no memory.
+        let signal = |bytes| unsafe { injector.put_signal(3, (8, std::ptr::dangling(), bytes), (0, atomic)) };
+        assert!(signal(100) && !signal(101));
+        script.refusals.store(1, Ordering::Relaxed);
+        assert!(!signal(8), "refused");
+        assert_eq!(injector.stop().puts(), 1);
         assert_ne!(injector.outstanding().read(), 0, "an operation was started");
     }
 

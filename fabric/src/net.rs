@@ -2,7 +2,7 @@
 //!
 //! Invariant: the table `providers!` is the only list of providers.
 
-use crate::amo::AtomicKind;
+use crate::amo::{Atomic, AtomicKind};
 use crate::contract::{Inject, Lookup, Provider, word_of};
 use crate::opening::Opening;
 use crate::operation::{Amo, Get, Put, Signal};
@@ -281,6 +281,20 @@ macro_rules! providers {
                 unsafe {
                     match self { $(NetInject::$variant(own) => own.put(pe, offset_bytes, source, bytes)),+ }
                 }
+            }
+
+            fn signal_bytes(&self) -> usize {
+                match self { $(NetInject::$variant(own) => own.signal_bytes()),+ }
+            }
+
+            unsafe fn put_signal(
+                &mut self,
+                pe: Pe,
+                data: (usize, *const u8, usize),
+                signal: (usize, Atomic),
+            ) -> bool {
+                // SAFETY: the caller's promises are the same.
+                unsafe { match self { $(NetInject::$variant(own) => own.put_signal(pe, data, signal)),+ } }
             }
 
             unsafe fn put_message(&mut self, pe: Pe, place: usize, source: *const u8, bytes: usize) -> bool {

@@ -10,7 +10,7 @@ use crate::array::view::View;
 use crate::context::Context;
 use crate::team::Team;
 use crate::world::World;
-use crate::{AtomicOp, Pe};
+use crate::{AtomicOp, Pe, SignalOp};
 use pelago_core::base::call::Call;
 use pelago_core::base::element::Element;
 use pelago_core::base::error::{ErrorKind, Result};
@@ -102,6 +102,23 @@ impl Far {
             let Far { endpoint, world, .. } = *origin.cast::<Far>();
             (*endpoint).put((*world).core(), target, value.as_ptr(), bytes, None);
         }
+    }
+
+    /// Puts at least one byte to an offset of the part on `pe`, and then changes the word at another offset.
+    /// `false` if nothing has begun, as above.
+    ///
+    /// # Safety
+    /// As [`put`](Far::put). The source is valid for reads. The word lies in the part, aligned.
+    pub unsafe fn put_signal(
+        &self,
+        pe: Pe,
+        (offset_bytes, source, bytes): (usize, *const u8, usize),
+        (word_offset_bytes, op): (usize, SignalOp),
+    ) -> bool {
+        let data = (self.offset_bytes + offset_bytes, source, bytes);
+        let signal = (self.offset_bytes + word_offset_bytes, op.atomic());
+        // SAFETY: the caller guarantees the array, and with it the injector, and also PE, places and source.
+        unsafe { (*self.injector).put_signal(pe, data, signal) }
     }
 
     /// Gets a value from `offset_bytes` of the part on `pe`. `None` if nothing has begun, as above.

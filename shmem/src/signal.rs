@@ -138,8 +138,11 @@ unsafe fn put_elements(
     // SAFETY: the handle and the addresses are what the standard asks for; `run` and `target` check PE and
     // ranges, before anything is written.
     unsafe {
-        let (start, offset) =
-            run!(ctx, dest, nelems, each, pe, else put_cold(all, signal, pe, ctx, call, kind));
+        let (start, offset) = run!(
+            ctx, dest, nelems, each, pe,
+            else put_cold(all, signal, pe, ctx, call, kind),
+            far put_far(all, signal, pe, ctx, call, kind)
+        );
         let (part, word) = target!(ctx, sig_addr, pe, u64, else put_cold(all, signal, pe, ctx, call, kind));
         if sig_op != SIGNAL_SET && sig_op != SIGNAL_ADD {
             return put_cold(all, signal, pe, ctx, call, kind);
@@ -152,6 +155,36 @@ unsafe fn put_elements(
         };
         if has_sleepers(part) {
             wake((), pe, ctx, call);
+        }
+    }
+}
+
+/// A put and its signal to a PE that is not mapped; PE and the start of the target are valid.
+#[cold]
+#[inline(never)]
+unsafe fn put_far(
+    all: (*mut u8, *const u8, usize),
+    signal: (*mut u64, u64, c_int),
+    pe: c_int,
+    ctx: Ctx,
+    call: Call,
+    kind: Kind,
+) {
+    let ((dest, source, bytes), (sig_addr, value, sig_op)) = (all, signal);
+    // SAFETY: the handle is what the standard asks for; the caller has compared PE and target with the
+    // context's data, and the rest is checked here.
+    unsafe {
+        let hot = ctx.hot();
+        let (offset, word) = (dest as usize - hot.start, (sig_addr as usize).wrapping_sub(hot.start));
+        let is_inside = bytes <= hot.bytes - offset && word < hot.bytes && sig_addr.is_aligned();
+        let op = match sig_op {
+            SIGNAL_SET => SignalOp::Set(value),
+            SIGNAL_ADD => SignalOp::Add(value),
+            _ => return put_cold(all, signal, pe, ctx, call, kind),
+        };
+        let may_inject = is_inside && bytes > 0;
+        if !may_inject || !hot.far.put_signal(pe as u32 as usize, (offset, source, bytes), (word, op)) {
+            put_cold(all, signal, pe, ctx, call, kind);
         }
     }
 }

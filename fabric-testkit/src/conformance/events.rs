@@ -103,7 +103,9 @@ pub fn what_is_sent_may_change<H: Harness>() {
 }
 
 /// The `Inject` of an endpoint, settled; `None` if the provider does not inject.
-fn injecting<H: Harness>(endpoint: &H::Endpoint) -> Option<Pin<Box<<H::Endpoint as Provider>::Inject>>> {
+pub(super) fn injecting<H: Harness>(
+    endpoint: &H::Endpoint,
+) -> Option<Pin<Box<<H::Endpoint as Provider>::Inject>>> {
     let inject = endpoint.inject(KEY);
     assert_eq!(inject.is_some(), H::INJECTS, "whether the provider injects, and Harness::INJECTS");
     let mut inject = Box::pin(inject?);

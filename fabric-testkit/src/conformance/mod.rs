@@ -142,6 +142,7 @@ rules! { $
     signals:
         a_signal_comes_after_its_data
         signals_come_in_order
+        an_injected_put_signals
         an_unreported_put_arrives
         a_flush_tells_of_unreported_puts;
 }

@@ -1,9 +1,12 @@
 //! Rules of puts with a signal, and of unreported puts.
 
+use super::events::injecting;
 use super::group::{Group, pattern};
 use super::{Harness, KEY};
 use pelago_fabric::sync::{AtomicU64, Ordering};
-use pelago_fabric::{Atomic, AtomicKind, AtomicOp, Completion, Provider, Put, Remote, Signal};
+use pelago_fabric::{
+    Atomic, AtomicKind, AtomicOp, Completion, Inject, Provider, Put, Remote, Signal, Status,
+};
 
 /// The offset of the signal word.
 const WORD: usize = 2 << 20;
@@ -56,6 +59,38 @@ pub fn a_signal_comes_after_its_data<H: Harness>() {
             assert_eq!((endpoint.completions().puts, endpoint.completions().gets), (puts, before.gets));
         }
     }
+}
+
+/// A put with a signal through `Inject` is one: it counts as a put, and its source is free at once.
+pub fn an_injected_put_signals<H: Harness>() {
+    let group = H::open(2);
+    let endpoint = &group.endpoints[0];
+    let Some(mut inject) = injecting::<H>(endpoint) else { return };
+    // SAFETY: `inject` is not moved out of its box.
+    let inject = unsafe { inject.as_mut().get_unchecked_mut() };
+    let limit = inject.signal_bytes();
+    let all = [1, 8, 1000, 4096, 4097, limit];
+    for (round, bytes) in all.into_iter().filter(|&bytes| 0 < bytes && bytes <= limit).enumerate() {
+        let mut source = pattern(bytes, round as u8);
+        let (expected, place, start) = (source.clone(), 1 + 8 * round, source.as_ptr());
+        let (value, before) = (7 + round as u64, endpoint.completions());
+        let signal = (WORD, signal(AtomicOp::Set, value).atomic);
+        group.accepted(|| {
+            // SAFETY: it is settled, and the endpoint open; range and word lie in the region.
+            let is_started = unsafe { inject.put_signal(1, (place, start, bytes), signal) };
+            if is_started { Status::Pending } else { Status::Again }
+        });
+        source.fill(0xEE);
+        group.until(|| word(&group) == value, "a signal");
+        assert!(group.region(1)[place..place + bytes] == expected, "{bytes} bytes");
+        group.until(|| endpoint.completions().puts == before.puts + 1, "an injected put to complete");
+        group.stays_quiet();
+        assert_eq!(
+            (endpoint.completions().puts, endpoint.completions().gets),
+            (before.puts + 1, before.gets)
+        );
+    }
+    assert!(group.told.take().is_empty(), "it has no token");
 }
 
 /// Signals to one PE arrive in the order in which they were started, including those of empty puts.

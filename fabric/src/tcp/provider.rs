@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest put whose data are copied if they cannot be sent at once.
-const INJECT_BYTES: usize = 8 << 10;
+pub(super) const INJECT_BYTES: usize = 8 << 10;
 /// The longest message: 32 KiB and some words that travel with them.
 const MESSAGE_BYTES: usize = (64 << 10) + 256;
 /// The longest put or get: a header has 32 bits for its length.

@@ -150,8 +150,11 @@ macro_rules! word {
 /// The place of a run of `$count` elements of `$each` bytes (a constant): the start of the PE's heap, and the
 /// offset in it.
 macro_rules! run {
-    ($ctx:expr, $address:expr, $count:expr, $each:expr, $pe:expr, else $cold:expr) => {{
-        let (part, offset, hot) = reach!($ctx, $address, $pe, else $cold);
+    ($ctx:expr, $address:expr, $count:expr, $each:expr, $pe:expr, else $cold:expr) => {
+        run!($ctx, $address, $count, $each, $pe, else $cold, far $cold)
+    };
+    ($ctx:expr, $address:expr, $count:expr, $each:expr, $pe:expr, else $cold:expr, far $far:expr) => {{
+        let (part, offset, hot) = reach!($ctx, $address, $pe, else $cold, far $far);
         if $count > (hot.bytes - offset) / $each {
             return $cold;
         }
