@@ -75,3 +75,10 @@ pub struct TcpChoice {
     /// Whether connections are encrypted: the same for all processes of the job.
     pub encrypts: bool,
 }
+
+impl TcpChoice {
+    /// Whether frames may travel in datagrams: encrypted ones do not.
+    pub fn uses_datagrams(&self) -> bool {
+        self.datagrams && !self.encrypts
+    }
+}

@@ -43,6 +43,9 @@ pub(super) enum Fault {
 const DESCRIPTORS: &str =
     "Does `ulimit -n` allow a descriptor for each process of the job, and does fs.file-max?";
 
+/// The remedy where a build cannot encrypt.
+const ENCRYPTION: &str = "Build it with the feature `encrypt`, or set PELAGO_TCP_ENCRYPT=off";
+
 /// The state that all endpoints of a process share.
 pub(super) struct Domain {
     pub(super) process: usize,
@@ -263,8 +266,7 @@ impl Domain {
         };
         if choice.encrypts && !CAN_ENCRYPT {
             let cannot = io::Error::other("this build of Pelago cannot encrypt");
-            let remedy = "Build it with the feature `encrypt`, or set PELAGO_TCP_ENCRYPT=off";
-            return Err(failed("opening TCP with PELAGO_TCP_ENCRYPT=on", remedy)(cannot));
+            return Err(failed("opening TCP with PELAGO_TCP_ENCRYPT=on", ENCRYPTION)(cannot));
         }
         let is_near = choice.is_local && choice.interface.is_none();
         let interfaces = business_card::interfaces(choice.interface.as_deref())
@@ -272,15 +274,15 @@ impl Domain {
             .map_err(failed("asking for the network's interfaces", "Is the network of this host up?"))?;
         let addresses: Vec<_> = interfaces.iter().map(Interface::address).collect();
         let near = if is_near { &business_card::LOOPBACKS[..] } else { &[] };
-        let (congestion, processes) = (Congestion::of(choice.congestion.as_deref()), n_pes.div_ceil(each));
-        let uses_datagrams = descriptors::make_room(processes) && choice.datagrams && !choice.encrypts;
+        let congestion = Congestion::of(choice.congestion.as_deref());
+        let has_room = descriptors::make_room(n_pes.div_ceil(each));
         let (ports, control) = (Ports::of(choice.ports.clone(), process), congestion.describe());
         let (listeners, card) = business_card::listen_near(near, &addresses, &ports, &congestion)
             .map_err(failed("listening for the job's other processes", remedy_of_listening(&congestion)))?;
         log::debug!(target: "fabric", "tcp listens at {:?}, congestion control: {control}", card.0);
-        let local_pes: io::Result<Box<[LocalPe]>> = (0..each).map(|_| LocalPe::open()).collect();
+        let local_pes = (0..each).map(|_| LocalPe::open()).collect::<io::Result<Box<[LocalPe]>>>();
         let local_pes = local_pes.map_err(failed("opening a doorbell", DESCRIPTORS))?;
-        let (poller, ticker) = open_poller(&listeners, &local_pes, uses_datagrams)
+        let (poller, ticker) = open_poller(&listeners, &local_pes, has_room && choice.uses_datagrams())
             .map_err(failed("opening a poller", DESCRIPTORS))?;
         let watch = Watch::new().map_err(failed("opening an event", DESCRIPTORS))?;
         Ok(Domain {
@@ -299,7 +301,7 @@ impl Domain {
             card,
             interfaces,
             local_pes,
-            peers: LazyTable::new(processes),
+            peers: LazyTable::new(n_pes.div_ceil(each)),
             lookup: OnceLock::new(),
             incoming: Mutex::default(),
             shortage: Mutex::default(),

@@ -57,7 +57,8 @@ impl TcpInject {
         let target = place(offset_bytes, bytes);
         // Both are null if the PE has closed its endpoint.
         if !target.is_null() {
-            // SAFETY: the target has `bytes` bytes in a registered region; the caller has promised the source.
+            // SAFETY: the target has `bytes` bytes in a registered region; the caller has promised the
+            // source.
             unsafe { copy::transfer(target, source, bytes) };
         }
         if let Some((offset_bytes, atomic)) = signal {

@@ -43,6 +43,7 @@ static void messages(MPI_Datatype absolute) {
     DONE(MPI_Sendrecv(NULL, 4, MPI_INT, MPI_PROC_NULL, 0, NULL, 4, MPI_INT, MPI_PROC_NULL, 0, comm,
                       MPI_STATUS_IGNORE));
     DONE(MPI_Sendrecv_replace(NULL, 4, MPI_INT, MPI_PROC_NULL, 0, MPI_PROC_NULL, 0, comm, MPI_STATUS_IGNORE));
+    DONE(MPI_Sendrecv_replace(NULL, 0, MPI_DATATYPE_NULL, next, 0, before, 0, comm, MPI_STATUS_IGNORE));
     DONE(MPI_Bsend(NULL, 4, MPI_INT, MPI_PROC_NULL, 0, comm));
     MPI_Datatype column;
     MPI_Type_vector(4, 1, 8, MPI_DOUBLE, &column);

@@ -20,8 +20,16 @@ int main(int argc, char **argv) {
     status.MPI_ERROR = MPI_ERR_DIMS;
     WORKS(MPI_Testany(4, requests, &index, &flag, &status));
     EQUAL("the error of an empty status", MPI_SUCCESS, status.MPI_ERROR);
+    statuses[3].MPI_ERROR = MPI_ERR_DIMS;
     WORKS(MPI_Request_get_status_all(4, requests, &flag, statuses));
     HOLDS(flag && statuses[3].MPI_SOURCE == MPI_ANY_SOURCE);
+    EQUAL("the error of an empty status", MPI_SUCCESS, statuses[3].MPI_ERROR);
+    statuses[2].MPI_ERROR = MPI_ERR_DIMS;
+    WORKS(MPI_Waitall(4, requests, statuses));
+    EQUAL("the error of an empty status", MPI_SUCCESS, statuses[2].MPI_ERROR);
+    statuses[1].MPI_ERROR = MPI_ERR_DIMS;
+    WORKS(MPI_Testall(4, requests, &flag, statuses));
+    EQUAL("the error of an empty status", MPI_SUCCESS, statuses[1].MPI_ERROR);
     WORKS(MPI_Request_get_status_any(4, requests, &index, &flag, &status));
     HOLDS(flag && index == MPI_UNDEFINED && status.MPI_TAG == MPI_ANY_TAG);
     WORKS(MPI_Request_get_status_some(4, requests, &n, indices, statuses));
@@ -59,10 +67,16 @@ int main(int argc, char **argv) {
     MPI_Recv_init(&in[0], 1, MPI_INT, rank, 4, MPI_COMM_WORLD, &requests[0]);
     WORKS(MPI_Request_get_status_any(1, requests, &index, &flag, &status));
     HOLDS(flag && index == MPI_UNDEFINED);
+    status.MPI_ERROR = statuses[0].MPI_ERROR = MPI_ERR_DIMS;
     WORKS(MPI_Request_get_status(requests[0], &flag, &status));
-    HOLDS(flag && status.MPI_TAG == MPI_ANY_TAG);
+    HOLDS(flag && status.MPI_TAG == MPI_ANY_TAG && status.MPI_ERROR == MPI_SUCCESS);
     WORKS(MPI_Request_get_status_all(1, requests, &flag, statuses));
-    HOLDS(flag && statuses[0].MPI_TAG == MPI_ANY_TAG);
+    HOLDS(flag && statuses[0].MPI_TAG == MPI_ANY_TAG && statuses[0].MPI_ERROR == MPI_SUCCESS);
+    status.MPI_ERROR = statuses[0].MPI_ERROR = MPI_ERR_DIMS;
+    WORKS(MPI_Wait(&requests[0], &status));
+    HOLDS(status.MPI_TAG == MPI_ANY_TAG && status.MPI_ERROR == MPI_SUCCESS);
+    WORKS(MPI_Waitall(1, requests, statuses));
+    HOLDS(statuses[0].MPI_TAG == MPI_ANY_TAG && statuses[0].MPI_ERROR == MPI_SUCCESS);
     /* It stays inactive, also where a test of several finds others open: it can be started. */
     MPI_Irecv(&in[1], 1, MPI_INT, rank, 5, MPI_COMM_WORLD, &requests[1]);
     WORKS(MPI_Testall(2, requests, &flag, statuses));

@@ -150,7 +150,7 @@ unsafe fn copied(
     let data = match dest {
         MPI_PROC_NULL => Data::new(0),
         // SAFETY: the caller promises the elements.
-        _ => unsafe { packed(buffer.cast(), count as usize, mpi.datatype(datatype)?) },
+        _ => unsafe { packed(buffer.cast(), count as usize, mpi.layout(count, datatype)?) },
     };
     let (buffer, count) = (data.as_ptr().cast(), data.len() as i64);
     Ok((Send { buffer, count, datatype: MPI_BYTE, dest, tag, comm, mode }, data))

@@ -30,7 +30,7 @@ pub(super) unsafe fn is_active(handle: MPI_Request) -> Result<bool> {
 }
 
 /// Completes a request whose operation is over: stores its status, and frees it or makes it inactive. Returns
-/// the error of the operation.
+/// the error of the operation. An inactive request gets the empty status.
 unsafe fn retire(
     place: *mut MPI_Request,
     outcome: &Outcome,
@@ -49,6 +49,10 @@ unsafe fn retire(
         let on = state.on;
         if let Some(generalized) = &request.generalized {
             return Ok(retire_generalized(place, &Arc::clone(generalized), status).map(|error| error.on(on)));
+        }
+        if matches!(state.active, Active::Inactive) {
+            store_empty(status);
+            return Ok(None);
         }
         store(status, &outcome.status);
         match state.persistent.is_some() {
@@ -82,6 +86,12 @@ unsafe fn retire_generalized(
 /// Stores the status of an operation that is over. The program determines it if the request is a generalised
 /// one: an error of its function is that of the call.
 pub(super) unsafe fn report(handle: MPI_Request, outcome: &Outcome, status: *mut MPI_Status) -> Result {
+    // SAFETY: the caller's place is null, or valid for one status, and it uses the request in one thread.
+    if !unsafe { is_active(handle)? } {
+        // SAFETY: the caller's place is null, or valid for one status.
+        unsafe { store_empty(status) };
+        return Ok(());
+    }
     let queried = find_generalized(handle).map(|generalized| generalized.query());
     // SAFETY: the caller's place is null, or valid for one status.
     unsafe { store(status, &queried.as_ref().unwrap_or(outcome).status) };
@@ -230,7 +240,7 @@ pub unsafe fn waitall(
             let handle = read(requests, i);
             let status = nth(statuses, i);
             if handle == MPI_REQUEST_NULL {
-                store(status, &EMPTY_STATUS);
+                store_empty(status);
                 note(&mut failed, None, statuses, i);
                 continue;
             }
@@ -249,7 +259,7 @@ pub unsafe fn waitall(
 }
 
 /// Notes the error of the request whose status is number `at`, if it has one. `MPI_ERROR` is written only in
-/// calls that fail: from the first error on, in all statuses.
+/// empty statuses, and in calls that fail: from the first error on, in all statuses.
 #[inline]
 unsafe fn note(failed: &mut Option<Error>, error: Option<Error>, statuses: *mut MPI_Status, at: usize) {
     // SAFETY: the caller's array has more than `at` elements, or is null.
