@@ -299,6 +299,7 @@ unsafe fn fetch_cold<T: AtomicElement, const OP: usize>(
     library
         .through_words(call, ctx, remote, |words| words.fetch_amo(pe, index, AtomicOp::ALL[OP], operand))
         .or_fail(call)
+        .unwrap_or_else(|| T::from_word(0))
 }
 
 #[cold]
@@ -387,7 +388,10 @@ unsafe fn compare_cold<T: AtomicElement>(
     let library = library::of(call);
     let pe = library.pe(call, ctx, pe);
     let (remote, index) = library.word(call, "dest", dest);
-    library.through_words(call, ctx, remote, |words| words.compare_swap(pe, index, cond, value)).or_fail(call)
+    library
+        .through_words(call, ctx, remote, |words| words.compare_swap(pe, index, cond, value))
+        .or_fail(call)
+        .unwrap_or_else(|| T::from_word(0))
 }
 
 #[cold]

@@ -58,8 +58,12 @@ pub(crate) unsafe fn get_team(call: Call, ctx: Ctx, team: *mut TeamHandle) -> c_
 }
 
 impl Library {
-    /// A context over the PEs of a team; `None` if there is no such team, an unknown option, or no memory.
+    /// A context over the PEs of a team; `None` if there is no such team, an unknown option, or no memory, and
+    /// once the exit of the process has finalised.
     fn make_context(&'static self, call: Call, handle: TeamHandle, options: c_long) -> Option<Ctx> {
+        if library::has_ended() {
+            return None;
+        }
         let team = team::find_if_valid(call, "team", handle)?;
         // An option of another library: the program may try again with fewer ones.
         if options & !(CTX_PRIVATE | CTX_SERIALIZED | CTX_NOSTORE | CTX_BOUNCE_BUFFER) != 0 {

@@ -65,3 +65,11 @@ impl<T, E: Display> OrFail<T> for Result<T, E> {
         self.unwrap_or_else(|error| fail(call, error))
     }
 }
+
+/// The outcome of an operation that may have had no effect.
+impl<T, E: Display> OrFail<Option<T>> for Option<Result<T, E>> {
+    #[inline]
+    fn or_fail(self, call: Call) -> Option<T> {
+        self.map(|outcome| outcome.or_fail(call))
+    }
+}

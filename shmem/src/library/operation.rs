@@ -24,21 +24,25 @@ impl Library {
         }
     }
 
-    /// Calls `work` with an array, seen through a context.
+    /// Calls `work` with an array, seen through a context. `None` once the exit of the process has finalised:
+    /// then operations have no effect.
     pub(crate) fn through<R>(
         &'static self,
         call: Call,
         ctx: Ctx,
         array: &View<'static, u8>,
         work: impl FnOnce(&View<'_, u8>) -> R,
-    ) -> R {
+    ) -> Option<R> {
+        if super::has_ended() {
+            return None;
+        }
         let _mark = Mark::set(call);
         let context = context::find(call, ctx);
         let counts = context.map_or(&self.counts, |context| &context.counts);
-        counts.of(self.world, || match context {
+        Some(counts.of(self.world, || match context {
             None => work(array),
             Some(context) => work(&array.via(&context.stream)),
-        })
+        }))
     }
 
     /// Calls `work` with the array of a word, seen through a context, as words of the type.
@@ -48,7 +52,7 @@ impl Library {
         ctx: Ctx,
         remote: RemoteAddress,
         work: impl FnOnce(&View<'_, T>) -> R,
-    ) -> R {
+    ) -> Option<R> {
         self.through(call, ctx, remote.array, |array| {
             // SAFETY: both arrays of the library live longer than a call, and have no exclusive phases.
             work(&unsafe { array.cast::<T>() })
@@ -71,10 +75,10 @@ impl Library {
         Mark::set(call)
     }
 
-    /// A quiet on a context; none on `SHMEM_CTX_INVALID`.
+    /// A quiet on a context; none on `SHMEM_CTX_INVALID`, and once the exit of the process has finalised.
     #[inline]
     pub(crate) fn complete(&self, call: Call, ctx: Ctx) {
-        if ctx != Ctx::INVALID {
+        if ctx != Ctx::INVALID && !super::has_ended() {
             self.settle_sources(call, Some(User::Context(ctx)));
             let _mark = Mark::set(call);
             match context::stream(call, ctx) {
@@ -87,7 +91,7 @@ impl Library {
     /// Makes progress. Returns whether a quiet would return without waiting; in this case the call is a
     /// quiet.
     pub(crate) fn is_quiet(&self, call: Call, ctx: Ctx) -> bool {
-        if ctx == Ctx::INVALID {
+        if ctx == Ctx::INVALID || super::has_ended() {
             return true;
         }
         let is_quiet = match context::stream(call, ctx) {

@@ -23,7 +23,7 @@ impl Environment {
         // is not set.
         let size = ["SYMMETRIC_SIZE", "SYMMETRIC_HEAP_SIZE"]
             .iter()
-            .find_map(|name| variable(name).filter(|(_, text)| !text.is_empty()));
+            .find_map(|name| variable(name, |text| !text.is_empty()));
         let bytes = |(name, text): &(String, String)| {
             size_bytes(text).ok_or_else(|| {
                 format!(
@@ -33,9 +33,9 @@ impl Environment {
         };
         Ok(Environment {
             symmetric_size: size.as_ref().map(bytes).transpose()?,
-            wants_version: variable("VERSION").is_some(),
-            wants_info: variable("INFO").is_some(),
-            wants_messages: variable("DEBUG").is_some() && env::var_os("PELAGO_LOG").is_none(),
+            wants_version: is_set("VERSION"),
+            wants_info: is_set("INFO"),
+            wants_messages: is_set("DEBUG") && env::var_os("PELAGO_LOG").is_none(),
         })
     }
 
@@ -62,13 +62,18 @@ SHMEM_DEBUG           print how the job starts (any value); PELAGO_CHECK=on chec
 PELAGO_...            settings of the runtime: see pelago help settings
 ";
 
-/// A variable under its present or its deprecated name.
-fn variable(name: &str) -> Option<(String, String)> {
+/// A variable under its present or its deprecated name, if it has a value that counts.
+fn variable(name: &str, counts: impl Fn(&str) -> bool) -> Option<(String, String)> {
     ["SHMEM_", "SMA_"].iter().find_map(|prefix| {
         let full = format!("{prefix}{name}");
         let value = env::var_os(&full)?.to_string_lossy().into_owned();
-        Some((full, value))
+        counts(&value).then_some((full, value))
     })
+}
+
+/// Whether a variable is set, to any value.
+fn is_set(name: &str) -> bool {
+    variable(name, |_| true).is_some()
 }
 
 /// Where a number ends at the beginning of a text: digits, possibly with a fraction and an exponent.

@@ -43,17 +43,39 @@ static int is_child_refused(void)
     return status == 0;
 }
 
+/* A context that the program does not destroy before its end. */
+static shmem_ctx_t made_before = SHMEM_CTX_INVALID;
+
 /* Runs after the exit of the process has finalised. */
 static void use_and_finalise(void)
 {
     int is_initialized = 1;
+    const int next = (shmem_my_pe() + 1) % shmem_n_pes();
+    static uint64_t word;
+    long got = 3, fetched = 3, values[2] = {1, 2};
+    shmem_ctx_t other = SHMEM_CTX_INVALID;
     shmem_barrier_all();
     shmem_sync_all();
     shmem_team_sync(SHMEM_TEAM_WORLD);
     shmem_quiet();
     shmem_fence();
     shmem_query_initialized(&is_initialized);
-    if (is_initialized || shmem_n_pes() < 1 || flag != 9) {
+    shmem_long_p(&flag, 10, next);
+    shmem_ctx_long_put(made_before, &flag, values, 1, next);
+    shmem_long_iput(&flag, values, 1, 2, 1, next);
+    shmem_long_put_signal(&flag, values, 1, &word, 1, SHMEM_SIGNAL_SET, next);
+    shmem_signal_add(&word, 1, next);
+    shmem_long_get(&got, &flag, 1, next);
+    shmem_long_atomic_add(&flag, 1, next);
+    fetched = shmem_long_atomic_fetch_inc(&flag, next);
+    fetched += shmem_long_atomic_compare_swap(&flag, 9, 11, next);
+    shmem_ctx_quiet(made_before);
+    shmem_ctx_destroy(made_before);
+    if (shmem_ctx_create(0, &other) == 0 || got != 3 || fetched != 0) {
+        printf("in an exit handler: got %ld, fetched %ld\n", got, fetched);
+        fflush(stdout);
+    }
+    if (is_initialized || shmem_n_pes() < 1 || flag != 9 || word != 0) {
         printf("in an exit handler: initialised %d, flag %ld\n", is_initialized, flag);
         fflush(stdout);
     }
@@ -112,6 +134,9 @@ int main(int count, char **arguments)
     if (strcmp(how, "handler") == 0) {
         atexit(use_and_finalise);
         shmem_init();
+        if (shmem_ctx_create(0, &made_before) != 0) {
+            return 1;
+        }
         shmem_long_p(&flag, 9, (shmem_my_pe() + 1) % shmem_n_pes());
         return 0;
     }

@@ -114,6 +114,7 @@ fn the_heap_has_the_size_that_is_asked_for() {
     let other_name = ("SHMEM_SYMMETRIC_HEAP_SIZE", "9m");
     run_with(&program, &["size", "9437184"], 2, &[other_name, ("SHMEM_SYMMETRIC_SIZE", "")]).assert_silent();
     run_with(&program, &["size", "8388608"], 2, &[other_name, old_name]).assert_silent();
+    run_with(&program, &["size", "8388608"], 2, &[("SHMEM_SYMMETRIC_SIZE", ""), old_name]).assert_silent();
 }
 
 #[test]

@@ -19,7 +19,10 @@ fn without_the_last_finalize() {
 fn from_an_exit_handler() {
     ends_well("atexit", 2);
     ends_well("handler", 1);
-    ends_well("handler", 3);
+    for variables in ROUTES {
+        let program = c_file("ends", &["-lpthread"]);
+        assert_eq!(run_with(&program, &["handler"], 3, variables).output(), "", "{variables:?}");
+    }
 }
 
 #[test]
