@@ -58,7 +58,7 @@ pub(crate) unsafe fn get_team(call: Call, ctx: Ctx, team: *mut TeamHandle) -> c_
 }
 
 impl Library {
-    /// A context over the PEs of a team; `None` if there is no such team, an unknown option, or no memory, and
+    /// A context over the PEs of a team; `None` if there is no such team, an unknown option, or no memory, or
     /// once the exit of the process has finalised.
     fn make_context(&'static self, call: Call, handle: TeamHandle, options: c_long) -> Option<Ctx> {
         if library::has_ended() {
