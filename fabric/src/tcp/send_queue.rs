@@ -324,9 +324,9 @@ impl SendQueue {
     }
 
     /// The words of padding with which the kernel copies the data of a long frame quickly, from their source
-    /// and to a target of a region. `before_bytes` are in front of the data. The
-    /// kernel puts the first byte of what is sent at once at the start of a page, if nothing older is
-    /// unacknowledged, and copies by the processor's string instruction: see [`copy::is_slow_distance`].
+    /// and to a target of a region. `before_bytes` are in front of the data. The kernel puts the first byte of
+    /// what is sent at once at the start of a page, if nothing older is unacknowledged. It copies by the
+    /// processor's string instruction: see [`copy::is_slow_distance`].
     #[cold]
     fn padding(&self, header: &Header, before_bytes: usize, source: *const u8) -> u8 {
         let first = self.batch.len() - self.sent + before_bytes;

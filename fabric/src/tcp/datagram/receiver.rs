@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// The most bytes that a datagram may have here: more than any that is sent.
 pub(in super::super) const ROOM_BYTES: usize = FRAMES_BYTES_MAX + TRAILER_BYTES + 1;
-/// The most datagrams that one call drops or keeps for later, before it returns without frames.
+/// A call reads at most this number of datagrams. If none of them has the next frames, it returns nothing.
 const OTHERS_MAX: usize = 8;
 /// While one way has brought the last frames, the other is looked at once in this number of looks.
 const LOOKS_PER_OTHER: u8 = 8;

@@ -50,26 +50,22 @@ pub(super) fn packet_bytes(socket: RawFd) -> io::Result<usize> {
     let is_v4 = own_address(socket)?.is_ipv4();
     let (level, option) =
         if is_v4 { (libc::IPPROTO_IP, libc::IP_MTU) } else { (libc::IPPROTO_IPV6, libc::IPV6_MTU) };
-    let (mut bytes, mut length): (c_int, _) = (0, size_of::<c_int>() as libc::socklen_t);
-    // SAFETY: the number has room for as many bytes as this says.
-    let result = unsafe {
-        libc::getsockopt(socket, level, option, (&raw mut bytes).cast::<c_void>(), &raw mut length)
-    };
-    if result != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok((bytes.max(0) as usize).saturating_sub(HEADER_BYTES[usize::from(!is_v4)]))
+    Ok(number(socket, level, option)?.saturating_sub(HEADER_BYTES[usize::from(!is_v4)]))
 }
 
 /// Bytes of the longest segment of a connection. Both machines and the path have agreed on it, so it may be
 /// shorter than what this machine's own network carries.
 pub(super) fn segment_bytes(connection: RawFd) -> Option<usize> {
-    let (mut bytes, mut length): (c_int, _) = (0, size_of::<c_int>() as libc::socklen_t);
-    let place = (&raw mut bytes).cast::<c_void>();
-    // SAFETY: the number has room for as many bytes as this says.
-    let result =
-        unsafe { libc::getsockopt(connection, libc::IPPROTO_TCP, libc::TCP_MAXSEG, place, &raw mut length) };
-    usize::try_from(bytes).ok().filter(|&bytes| result == 0 && bytes > 0)
+    number(connection, libc::IPPROTO_TCP, libc::TCP_MAXSEG).ok().filter(|&bytes| bytes > 0)
+}
+
+/// An option of a socket that is a number, which is not negative.
+fn number(socket: RawFd, level: c_int, option: c_int) -> io::Result<usize> {
+    let (mut value, mut length): (c_int, _) = (0, size_of::<c_int>() as libc::socklen_t);
+    let place = (&raw mut value).cast::<c_void>();
+    // SAFETY: the number has room for as many bytes as the length says.
+    let result = unsafe { libc::getsockopt(socket, level, option, place, &raw mut length) };
+    if result == 0 { Ok(value.max(0) as usize) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Sends a datagram over a connected socket. An error is a number of the system.
