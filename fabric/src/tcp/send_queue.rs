@@ -324,8 +324,8 @@ impl SendQueue {
     }
 
     /// The words of padding with which the kernel copies the data of a long frame quickly, from their source
-    /// and to a target of a region. `before_bytes` are in front of the data. The kernel puts the first byte of
-    /// what is sent at once at the start of a page, if nothing older is unacknowledged. It copies by the
+    /// and to a target of a region. `before_bytes` are in front of the data. The kernel puts the first byte
+    /// of what is sent at once at the start of a page, if nothing older is unacknowledged. It copies by the
     /// processor's string instruction: see [`copy::is_slow_distance`].
     #[cold]
     fn padding(&self, header: &Header, before_bytes: usize, source: *const u8) -> u8 {
