@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::{Args, ValueEnum};
 
 use crate::header;
-use crate::workspace::{ALL_OPTIONAL, DIST, Metadata, OPTIONAL, cargo, metadata, output_of, root};
+use crate::workspace::{ALL_OPTIONAL, DIST, Metadata, cargo, metadata, output_of, root};
 use library::Library;
 
 /// The manual pages and their texts.
@@ -41,6 +41,11 @@ const PAGE_LINKS: [(&str, &str); 6] = [
     ("oshCC.1", "oshc++.1"),
     ("oshcxx.1", "oshc++.1"),
 ];
+
+/// The arguments that build the command with its measurements.
+const COMMAND: [&str; 4] = ["-p", "pelago-cli", "--features", "pelago-cli/bench"];
+/// The targets of an installation in the profile `dev`: libraries, the command, and the smallest test.
+const AS_FOR_TESTS: [&str; 5] = ["--lib", "--bin", "pelago", "--test", "front_door"];
 
 /// The shells and where each looks for completions, below `share`.
 const COMPLETIONS: [(&str, &str); 3] = [
@@ -130,8 +135,10 @@ impl Install {
         Ok(())
     }
 
-    /// Builds the static library and `pelago`; returns the folder of the build. In the profile `dev` they
-    /// have the features with which all tests are built, so that the tests that install recompile nothing.
+    /// Builds the static library and `pelago`; returns the folder of the build. In the profile `dev` all
+    /// crates have the features with which `cargo xtask test` builds them, so that tests that install
+    /// compile nothing twice. Cargo gives a crate these features only if all packages are selected, and a
+    /// test, which needs the features that tests ask of other crates.
     fn build(&self, metadata: &Metadata) -> Result<PathBuf> {
         let (profile, folder) = match self.profile {
             Profile::Dev => ("dev", "debug"),
@@ -139,12 +146,11 @@ impl Install {
         };
         let what = if self.without_command { "the library" } else { "the library and the command" };
         eprintln!("building {what}, profile {profile}");
-        let mut command = cargo(&["build", "-p", "pelago-library", "--profile", profile]);
+        let mut command = cargo(&["build", "--profile", profile]);
         match (self.without_command, self.profile) {
-            (false, Profile::Dist) => command.args(["-p", "pelago-cli", "--features", "pelago-cli/bench"]),
-            (false, Profile::Dev) => command.args(["-p", "pelago-cli", "--features", ALL_OPTIONAL]),
-            (true, Profile::Dev) => command.args(["--features", OPTIONAL]),
-            (true, Profile::Dist) => &mut command,
+            (_, Profile::Dev) => command.args(["--workspace", "--features", ALL_OPTIONAL]).args(AS_FOR_TESTS),
+            (false, Profile::Dist) => command.args(["-p", "pelago-library"]).args(COMMAND),
+            (true, Profile::Dist) => command.args(["-p", "pelago-library"]),
         };
         if self.offline {
             command.arg("--offline");

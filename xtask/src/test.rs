@@ -4,6 +4,7 @@
 //! full tier adds the tests behind the feature `full` of each crate that has one; it installs the packages
 //! that they need if it has the rights, and fails if a package is missing; no test is skipped.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -56,8 +57,7 @@ pub fn run(full: bool) -> Result<()> {
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     let metadata = metadata()?;
-    let quick =
-        vec![Step { name: "tests", work: Work::Tests(tests(&["--workspace", "--features", ALL_OPTIONAL])) }];
+    let quick = vec![Step { name: "tests", work: Work::Tests(quick_tests()) }];
     let mut rows = run_beside(quick, checks(&metadata.target_directory)?)?;
     if full {
         let packed = metadata.target_directory.join("packed");
@@ -166,6 +166,16 @@ fn checks(target: &Path) -> Result<Vec<Step>> {
 fn tests(arguments: &[&str]) -> Command {
     let mut command = cargo(&["test"]);
     command.args(arguments).env("PELAGO_WAIT_LIMIT", WAIT_LIMIT_SECONDS).env("PELAGO_TEST_SLEEPS", "on");
+    command
+}
+
+/// The tests of the quick tier. Two run at a time for each processor, because many of them wait for seconds.
+fn quick_tests() -> Command {
+    let mut command = tests(&["--workspace", "--features", ALL_OPTIONAL]);
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+        command.env("RUST_TEST_THREADS", (2 * processors).to_string());
+    }
     command
 }
 

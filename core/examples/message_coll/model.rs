@@ -35,19 +35,23 @@ impl Op {
         }
     }
 
-    fn apply(self, left: &[u8], right: &[u8]) -> Vec<u8> {
-        let element = |bytes: &[u8]| -> Element {
-            let word = |bytes: &[u8]| u32::from_ne_bytes(bytes.try_into().expect("four bytes"));
-            [word(&bytes[..4]), word(&bytes[4..])]
-        };
+    /// Combines each element of `left` with one of `right`.
+    fn apply(self, left: &mut [u8], right: &[u8]) {
         let function = if self == Op::Sum { add } else { compose };
-        let mut result = Vec::with_capacity(left.len());
-        for (left, right) in left.chunks(ELEMENT).zip(right.chunks(ELEMENT)) {
-            let [a, b] = function(element(left), element(right)).map(u32::to_ne_bytes);
-            result.extend(a.into_iter().chain(b));
+        let (left, right) = (left.as_chunks_mut::<ELEMENT>().0, right.as_chunks::<ELEMENT>().0);
+        for (left, right) in left.iter_mut().zip(right) {
+            *left = bytes(function(element(*left), element(*right)));
         }
-        result
     }
+}
+
+fn element([a, b, c, d, e, f, g, h]: [u8; ELEMENT]) -> Element {
+    [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]
+}
+
+fn bytes([first, second]: Element) -> [u8; ELEMENT] {
+    let ([a, b, c, d], [e, f, g, h]) = (first.to_ne_bytes(), second.to_ne_bytes());
+    [a, b, c, d, e, f, g, h]
 }
 
 /// How source and target lie.
@@ -85,33 +89,37 @@ pub fn has_lie(operation: Operation, lie: Lie, n: usize) -> bool {
 
 /// The source of a rank.
 pub fn source(rank: usize, elements: usize) -> Vec<u8> {
-    let element = |i: usize| {
-        let word = (rank as u32 * 7919 + i as u32).wrapping_mul(2_654_435_761);
-        (u64::from(word | 1) | u64::from(word.rotate_left(9)) << 32).to_ne_bytes()
-    };
-    (0..elements).flat_map(element).collect()
+    part(rank, 0, elements)
+}
+
+/// The elements of a rank's source from `start` on.
+fn part(rank: usize, start: usize, elements: usize) -> Vec<u8> {
+    let mut data = vec![0; elements * ELEMENT];
+    for (i, place) in data.as_chunks_mut().0.iter_mut().enumerate() {
+        let word = (rank as u32 * 7919 + (start + i) as u32).wrapping_mul(2_654_435_761);
+        *place = bytes([word | 1, word.rotate_left(9)]);
+    }
+    data
 }
 
 /// The target of a rank in the end; `None` if it is not defined.
 pub fn expected(call: &MessageCall, (me, n): (usize, usize), op: Op) -> Option<Vec<u8>> {
     use Operation::*;
-    let block = call.count * ELEMENT;
-    // Block `i` of the source of a rank.
-    let part = |rank: usize, i: usize| {
-        let mut data = source(rank, call.count * (i + 1));
-        data.split_off(i * block)
-    };
+    let block = |rank: usize, i: usize| part(rank, i * call.count, call.count);
     let combined = |ranks: std::ops::Range<usize>, i: usize| {
-        ranks.map(|rank| part(rank, i)).reduce(|left, right| op.apply(&left, &right))
+        ranks.map(|rank| block(rank, i)).reduce(|mut left, right| {
+            op.apply(&mut left, &right);
+            left
+        })
     };
-    let all = || (0..n).flat_map(|rank| part(rank, 0)).collect();
+    let all = || (0..n).map(|rank| block(rank, 0)).collect::<Vec<_>>().concat();
     match call.operation {
         Barrier => None,
-        Broadcast => Some(part(call.root, 0)),
-        Scatter => Some(part(call.root, me)),
+        Broadcast => Some(block(call.root, 0)),
+        Scatter => Some(block(call.root, me)),
         Gather => (me == call.root).then(all),
         AllGather => Some(all()),
-        AllToAll => Some((0..n).flat_map(|other| part(other, me)).collect()),
+        AllToAll => Some((0..n).map(|other| block(other, me)).collect::<Vec<_>>().concat()),
         Reduce => (me == call.root).then(|| combined(0..n, 0)).flatten(),
         AllReduce => combined(0..n, 0),
         ReduceScatter => combined(0..n, me),

@@ -103,13 +103,19 @@ fn mistakes_end_the_job_in_words() {
 #[test]
 fn a_wait_for_a_process_that_has_come_to_its_end_is_reported() {
     let program = mpi_program(PROGRAM, &[]);
-    for variables in ROUTES {
+    let ends = |mistake: &str, variables| {
+        let ended = run_with(&program, &[mistake], 2, variables);
+        assert!(ended.status != 0, "{}", ended.line);
+        ended.assert_refused(ended.status, &["PE 0: waits for", "PE 1 has left the job"]);
+    };
+    // The jobs do nothing but wait, each for many seconds: they run at the same time.
+    std::thread::scope(|scope| {
         for mistake in ["gone", "one barrier more"] {
-            let ended = run_with(&program, &[mistake], 2, variables);
-            assert!(ended.status != 0, "{}", ended.line);
-            ended.assert_refused(ended.status, &["PE 0: waits for", "PE 1 has left the job"]);
+            for variables in ROUTES {
+                scope.spawn(move || ends(mistake, variables));
+            }
         }
-    }
+    });
 }
 
 /// Also over a network, where the waiting process polls.

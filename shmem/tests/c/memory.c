@@ -15,7 +15,7 @@ static unsigned int below(unsigned int bound) {
     return (state >> 16) % bound;
 }
 
-static unsigned char byte_of(int pe, int which, size_t i) {
+static inline unsigned char byte_of(int pe, int which, size_t i) {
     return (unsigned char) (pe * 53 + which * 29 + i * 7 + (i >> 8) * 13 + 1);
 }
 

@@ -17,7 +17,7 @@ static unsigned int below(unsigned int bound) {
 /* Bytes that tell PE, place and round; `kind` tells apart what one PE has. */
 static int round_now;
 
-static unsigned char byte_of(int pe, int kind, size_t i) {
+static inline unsigned char byte_of(int pe, int kind, size_t i) {
     return (unsigned char) (pe * 53 + kind * 101 + round_now * 29 + i * 7 + (i >> 8) * 13);
 }
 

@@ -63,7 +63,8 @@ pub struct Library {
 }
 
 impl Library {
-    /// Links all forms, unless they are newer than their inputs; without line tables unless `lines`.
+    /// Links all forms, unless they are newer than their inputs. The shared library has line tables if
+    /// `lines`; the archive has none, because each program that is linked with it would copy them.
     pub fn link(built: &Path, lines: bool) -> Result<Library> {
         let folder = built.join("library-install");
         let include = write_headers(&folder)?;
@@ -87,7 +88,7 @@ impl Library {
         }
         inputs.extend(lists.iter().map(PathBuf::as_path));
         if !is_fresh(&library.archive, &inputs) {
-            link_archive(&library.archive, &rust, &objects, &lists, &symbols, lines)?;
+            link_archive(&library.archive, &rust, &objects, &lists, &symbols)?;
         }
         for (filter, (interface, symbols)) in library.filters.iter().zip(INTERFACES.iter().zip(&by_interface))
         {
@@ -193,20 +194,16 @@ fn link_archive(
     objects: &[PathBuf],
     [global, weak]: &[PathBuf; 2],
     symbols: &[String],
-    lines: bool,
 ) -> Result<()> {
     let object = archive.with_extension("object.o");
     let mut link = Command::new("ld");
-    link.args(["-r", "--gc-sections", "-o"]).arg(&object);
+    link.args(["-r", "--gc-sections", "--strip-debug", "-o"]).arg(&object);
     link.args(symbols.iter().map(|name| format!("--undefined={name}")));
     link.args(objects).arg(rust);
     run("linking", &object, &mut link)?;
 
     let mut narrow = Command::new("objcopy");
     narrow.args(REMOVED_SECTIONS.map(|section| format!("--remove-section={section}")));
-    if !lines {
-        narrow.arg("--strip-debug");
-    }
     narrow.arg(format!("--keep-global-symbols={}", global.display()));
     narrow.arg(format!("--weaken-symbols={}", weak.display())).arg(&object);
     run("narrowing", &object, &mut narrow)?;
