@@ -85,11 +85,11 @@ impl PaperCommand {
     /// If there is no such paper or figure, if a measurement fails, or if the results cannot be written.
     pub fn execute(self) -> Result<ExitCode> {
         let Some(name) = self.paper.as_ref().filter(|name| *name != "list") else {
-            if self.json || self.html.is_some() || !self.figures.is_empty() {
+            if (self.json && !self.list) || self.html.is_some() || !self.figures.is_empty() {
                 bail!("which paper? `pelago paper all` repeats all of them ({})", names());
             }
             match self.list {
-                true => PAPERS.iter().try_for_each(|paper| out!("{}", show::listing(paper)))?,
+                true => self.list(&PAPERS)?,
                 false => out!("{}", show::papers(&PAPERS))?,
             }
             return Ok(ExitCode::SUCCESS);
@@ -97,11 +97,23 @@ impl PaperCommand {
         let papers = find(name)?;
         let chosen = choose(&papers, &self.figures)?;
         if self.list {
-            papers.iter().try_for_each(|paper| out!("{}", show::listing(paper)))?;
+            self.list(&papers)?;
             return Ok(ExitCode::SUCCESS);
         }
         self.repeat(&chosen)?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Prints the claims and figures of papers.
+    fn list(&self, papers: &[&Paper]) -> Result<()> {
+        match self.json {
+            true => papers
+                .iter()
+                .flat_map(|paper| show::json_listing(paper))
+                .try_for_each(|line| outln!("{line}"))?,
+            false => papers.iter().try_for_each(|paper| out!("{}", show::listing(paper)))?,
+        }
+        Ok(())
     }
 
     /// Runs the experiments and prints each when it is done.

@@ -62,27 +62,45 @@ impl Found<'_> {
     /// One object.
     pub fn json(&self) -> Json {
         let (paper, claim) = self.of();
-        let mut line = json!({
-            "paper": paper.id, "number": paper.number, "row": claim.row,
-            "statement": claim.statement, "condition": claim.condition,
-        });
-        let more = match self {
-            Found::Seen { experiment, evidence, .. } => json!({
-                "figure": experiment.figure, "title": experiment.title, "how": experiment.how,
-                "where": evidence.place, "values": evidence.values,
-                "charts": evidence.charts.iter().map(json_of).collect::<Vec<_>>(),
-                "verdict": evidence.verdict.verdict, "because": evidence.verdict.because,
-            }),
-            Found::Missing { rest, .. } => {
-                let (Rest::NeedsModel(why) | Rest::NotReproducible(why)) = rest;
-                json!({ "how": rest.words().0, "because": why })
-            }
-        };
-        if let (Json::Object(line), Json::Object(more)) = (&mut line, more) {
-            line.extend(more);
+        match self {
+            Found::Seen { experiment, evidence, .. } => json_of_figure(
+                (paper, claim, experiment),
+                json!({
+                    "where": evidence.place, "values": evidence.values,
+                    "charts": evidence.charts.iter().map(json_of).collect::<Vec<_>>(),
+                    "verdict": evidence.verdict.verdict, "because": evidence.verdict.because,
+                }),
+            ),
+            Found::Missing { rest, .. } => json_of_rest(paper, claim, *rest),
         }
-        line
     }
+}
+
+/// An object with the fields of a claim, and these.
+fn json_of_claim(paper: &Paper, claim: &Claim, more: Json) -> Json {
+    let line = json!({
+        "paper": paper.id, "number": paper.number, "row": claim.row,
+        "statement": claim.statement, "condition": claim.condition,
+    });
+    merged(line, more)
+}
+
+fn json_of_figure((paper, claim, experiment): (&Paper, &Claim, &Experiment), more: Json) -> Json {
+    let line = json!({ "figure": experiment.figure, "title": experiment.title, "how": experiment.how });
+    json_of_claim(paper, claim, merged(line, more))
+}
+
+fn json_of_rest(paper: &Paper, claim: &Claim, rest: Rest) -> Json {
+    let (Rest::NeedsModel(why) | Rest::NotReproducible(why)) = rest;
+    json_of_claim(paper, claim, json!({ "how": rest.words().0, "because": why }))
+}
+
+/// The fields of two objects.
+fn merged(mut line: Json, more: Json) -> Json {
+    if let (Json::Object(line), Json::Object(more)) = (&mut line, more) {
+        line.extend(more);
+    }
+    line
 }
 
 fn json_of(chart: &Chart) -> Json {
@@ -200,6 +218,16 @@ pub fn listing(paper: &Paper) -> String {
         }
     }
     format!("{table}\n")
+}
+
+/// The same for programs: an object for each figure and each missing part, without results.
+pub fn json_listing(paper: &Paper) -> Vec<Json> {
+    let of = |claim: &Claim| {
+        let figures = claim.experiments.iter();
+        let figures = figures.map(|experiment| json_of_figure((paper, claim, experiment), json!({})));
+        figures.chain(claim.rest.map(|rest| json_of_rest(paper, claim, rest))).collect::<Vec<_>>()
+    };
+    paper.claims.iter().flat_map(of).collect()
 }
 
 /// The first words of a sentence.
@@ -464,5 +492,6 @@ mod tests {
         assert_eq!((&missing["how"], &missing["verdict"]), (&"needs-model".into(), &Json::Null));
         let list = listing(&PAPER);
         assert!(list.contains("needs-model") && list.contains("B is faster than A"), "{list}");
+        assert_eq!(json_listing(&PAPER), [missing]);
     }
 }

@@ -63,6 +63,14 @@ fn every_claim_has_one_row_with_figures_or_a_reason() {
                 "not-reproducible",
             ];
             assert!(lines.iter().all(|line| hows.iter().any(|how| line.contains(how))), "{list}");
+            let listed = objects(&[of, "--list"]);
+            assert_eq!(listed.len(), lines.len(), "{listed:?}");
+            for (object, line) in listed.iter().zip(&lines) {
+                let how = object["how"].as_str().unwrap();
+                let figure = object.get("figure").map_or("", |figure| figure.as_str().unwrap());
+                assert!(line.contains(&format!("{figure} ")) && line.contains(how), "{object} {line}");
+                assert!(object.get("verdict").is_none(), "{object}");
+            }
         }
     }
     let all = succeeded(&["paper", "all", "--list"]).stdout;
