@@ -225,7 +225,7 @@ fn is_mapped(start: usize, bytes: usize) -> bool {
     let first = start & !(page - 1);
     let length = start + bytes - first;
     let first = std::ptr::with_exposed_provenance_mut(first);
-    // The call writes nothing back: it looks for pages that are not mapped, and does not visit the others.
+    // The call writes nothing back, and fails if a page is not mapped.
     // SAFETY: the call does not access the range.
     bytes == 0 || unsafe { libc::msync(first, length, libc::MS_ASYNC) } == 0
 }

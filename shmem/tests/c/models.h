@@ -57,7 +57,7 @@ typedef struct {
 
 static inline void check_marked(const unsigned char *from, const unsigned char *to, const char *what) {
     if (from < to) {
-        /* Each byte is the one before it. */
+        /* Each byte equals the one before it. */
         CHECK_WITH(*from == MARKER && memcmp(from, from + 1, (size_t) (to - from) - 1) == 0, what);
     }
 }
