@@ -28,9 +28,13 @@ use crate::job::callback::{self, Callback};
 use pelago_fabric::copy;
 use pelago_fabric::shm::flags::Stamp;
 use pelago_fabric::sync::{Ordering, fence, prefetch_for_write, spin_once};
+use smallvec::SmallVec;
 
 /// Where every member has its source or its target, by rank.
 pub type Places<'a> = dyn Fn(Rank) -> *mut u8 + 'a;
+
+/// The operands of an operation, one of each rank.
+type Operands = SmallVec<[*const u8; 16]>;
 
 /// A direct operation of a team.
 pub struct Direct<'a> {
@@ -642,7 +646,7 @@ impl Direct<'_> {
         let is_small = bytes * n <= PAGE_BYTES;
         // SAFETY: the caller guarantees that all places are valid.
         unsafe {
-            let mut operands = Vec::with_capacity(n);
+            let mut operands = Operands::with_capacity(n);
             if is_small {
                 self.show_all(source(me), bytes * n, |_, shown| operands.push(shown.add(me * bytes)));
             } else {
@@ -677,7 +681,7 @@ impl Direct<'_> {
             // SAFETY: the caller guarantees that all places are valid.
             unsafe {
                 self.show(number, source(me), bytes);
-                let shown: Vec<_> = (0..operands).map(|rank| self.look(rank, number, bytes)).collect();
+                let shown: Operands = (0..operands).map(|rank| self.look(rank, number, bytes)).collect();
                 if !shown.is_empty() {
                     self.fold(combiner, &shown, target(me), bytes);
                 }

@@ -1,8 +1,9 @@
 //! Cross-memory attach (CMA): long messages of another process of this node are *read* from its memory by
 //! one system call and one copy. Without it they come in *pieces* through the FIFO, which both PEs copy at
-//! the same time. Machines differ in which of the two is faster, by a factor of three either way, so that by
-//! default the first long messages of each size class try both. Before that, the first reads are timed
-//! without the sender's help (`cooperative.rs`), which pays where a read takes long.
+//! the same time. Machines differ in which of the two is faster, by a factor of three either way, and so does
+//! one machine: two PEs may share a core or not. So by default the first long messages of each size class try
+//! both, and later ones again from time to time. Before that, the first reads are timed without the sender's
+//! help (`cooperative.rs`), which pays where a read takes long.
 //!
 //! Invariant: only messages that come when no other one is arriving from their sender are timed in pieces.
 
@@ -11,9 +12,21 @@ use std::time::{Duration, Instant};
 
 /// The length from which on the sender may help.
 const HELPED_BYTES_MIN: usize = 24 << 10;
-/// Messages of a size class that try each of the two; the best of them counts, because the first ones find
-/// pages that were never touched.
+/// Messages of a size class that try each of the two; the best of them counts.
 const TRIALS: u32 = 5;
+/// The first trials in pieces go on until they have had this many bytes. They touch the pages of the FIFO for
+/// the first time, which takes longer than the copies; its data area has less than half as many bytes.
+const FIRST_BYTES: usize = 640 << 10;
+/// Messages of a size class before both are tried again: at first, and at most. The number doubles as long as
+/// trials find the same.
+const PAUSE: [u32; 2] = [512, 8192];
+/// A message in pieces that takes this multiple of the time of a read has waited for its sender.
+const LATE_PIECES: f64 = 4.0;
+/// The weight of a late message, where one in time takes back 1, and the weight from which on messages are
+/// read: several late ones in a row come from a sender that computes, a single one from one that was
+/// interrupted.
+const LATE_COUNT: u32 = 8;
+const LATE_COUNT_MAX: u32 = 3 * LATE_COUNT;
 /// The lengths from which on messages are in the second and the third class: two buffers of them fit into a
 /// core's second cache, into the cache that cores share, and into neither.
 const CLASSES: [usize; 2] = [512 << 10, 2 << 20];
@@ -46,26 +59,38 @@ pub(super) struct Cma {
     timed: Option<(RequestId, usize, Instant)>,
 }
 
-/// The trials of a size class.
+/// A size class: its trials and their result.
 #[derive(Clone, Copy, Debug)]
 struct Class {
     reads: Trials,
     pieces: Trials,
+    /// The result of the last trials.
+    prefers_pieces: bool,
+    /// Messages before the next trials.
+    until_trials: u32,
+    /// The same after those.
+    pause: u32,
+    /// Bytes that the trials in pieces must have.
+    bytes_min: usize,
+    /// Counts the messages in pieces that came late.
+    late: u32,
 }
 
-/// How often one of the two was tried, and the least nanoseconds that a byte took.
+/// How often one of the two was tried, with how many bytes, and the least nanoseconds that a byte took.
 #[derive(Clone, Copy, Debug)]
 struct Trials {
     n: u32,
+    bytes: usize,
     best: f64,
 }
 
 impl Trials {
-    const NONE: Trials = Trials { n: 0, best: f64::INFINITY };
+    const NONE: Trials = Trials { n: 0, bytes: 0, best: f64::INFINITY };
 
     fn add(&mut self, bytes: usize, start: Instant) {
         self.n += 1;
-        self.best = self.best.min(start.elapsed().as_nanos() as f64 / bytes.max(1) as f64);
+        self.bytes += bytes;
+        self.best = self.best.min(ns_per_byte(bytes, start));
     }
 
     fn are_over(self) -> bool {
@@ -73,21 +98,71 @@ impl Trials {
     }
 }
 
+fn ns_per_byte(bytes: usize, start: Instant) -> f64 {
+    start.elapsed().as_nanos() as f64 / bytes.max(1) as f64
+}
+
 impl Class {
-    /// Whether messages are read. `can_try`: a message can be timed in pieces.
-    fn reads(&self, can_try: bool) -> bool {
-        match (self.reads.are_over(), self.pieces.are_over()) {
-            (false, _) => true,
-            (true, false) => !can_try,
-            (true, true) => self.pieces.best >= self.reads.best * PIECES_AT_MOST,
+    const NEW: Class = Class {
+        reads: Trials::NONE,
+        pieces: Trials::NONE,
+        prefers_pieces: false,
+        until_trials: 0,
+        pause: PAUSE[0],
+        bytes_min: FIRST_BYTES,
+        late: 0,
+    };
+
+    /// Whether the next message is read. `can_try`: it can be timed in pieces.
+    fn reads(&mut self, can_try: bool) -> bool {
+        if self.until_trials > 0 {
+            self.until_trials -= 1;
+            if self.until_trials == 0 {
+                (self.reads, self.pieces) = (Trials::NONE, Trials::NONE);
+            }
+            return !self.prefers_pieces;
         }
+        !self.reads.are_over() || !can_try && !self.prefers_pieces
+    }
+
+    /// Whether a message that is read is a trial.
+    fn tries_reads(&self) -> bool {
+        self.until_trials == 0 && !self.reads.are_over()
+    }
+
+    /// A message has come in pieces.
+    fn note_pieces(&mut self, bytes: usize, start: Instant) {
+        if self.until_trials > 0 {
+            let is_late = ns_per_byte(bytes, start) > LATE_PIECES * self.reads.best;
+            self.late = if is_late { self.late + LATE_COUNT } else { self.late.saturating_sub(1) };
+            if self.late >= LATE_COUNT_MAX {
+                self.prefers_pieces = false;
+                self.pause_trials();
+            }
+            return;
+        }
+        self.pieces.add(bytes, start);
+        if self.pieces.are_over() && self.pieces.bytes >= self.bytes_min {
+            let prefers_pieces = self.pieces.best < self.reads.best * PIECES_AT_MOST;
+            if prefers_pieces != self.prefers_pieces {
+                self.pause = PAUSE[0];
+            }
+            self.prefers_pieces = prefers_pieces;
+            self.pause_trials();
+        }
+    }
+
+    /// Leaves the class alone until the next trials.
+    fn pause_trials(&mut self) {
+        self.until_trials = self.pause;
+        self.pause = (2 * self.pause).min(PAUSE[1]);
+        (self.bytes_min, self.late) = (0, 0);
     }
 }
 
 impl Cma {
     pub(super) fn new(forced: Option<bool>) -> Cma {
-        let class = Class { reads: Trials::NONE, pieces: Trials::NONE };
-        Cma { forced, classes: [class; 3], alone: Trials::NONE, helps_again: None, timed: None }
+        Cma { forced, classes: [Class::NEW; 3], alone: Trials::NONE, helps_again: None, timed: None }
     }
 
     fn class(&mut self, bytes: usize) -> &mut Class {
@@ -116,15 +191,14 @@ impl Cma {
         }
     }
 
-    /// The trials that a read of this length counts for, unless they are over.
+    /// The trials that a read of this length counts for, if it is one.
     fn trials(&mut self, bytes: usize) -> Option<&mut Trials> {
-        let is_alone = bytes >= HELPED_BYTES_MIN && !self.alone.are_over();
-        match (is_alone, self.forced) {
-            (true, _) => Some(&mut self.alone),
-            (false, None) => Some(&mut self.class(bytes).reads),
-            (false, Some(_)) => None,
+        if bytes >= HELPED_BYTES_MIN && !self.alone.are_over() {
+            return Some(&mut self.alone);
         }
-        .filter(|trials| !trials.are_over())
+        let is_forced = self.forced.is_some();
+        let class = self.class(bytes);
+        (!is_forced && class.tries_reads()).then_some(&mut class.reads)
     }
 
     /// A message is about to be read: the time, if the read is a trial.
@@ -141,8 +215,8 @@ impl Cma {
 
     /// A message is asked for in pieces.
     pub(super) fn note_asked(&mut self, id: RequestId, bytes: usize, is_alone: bool) {
-        let can_try = is_alone && bytes <= TRIAL_BYTES_MAX;
-        if self.forced.is_none() && can_try && self.timed.is_none() && !self.class(bytes).pieces.are_over() {
+        let can_time = is_alone && bytes <= TRIAL_BYTES_MAX;
+        if self.forced.is_none() && can_time && self.timed.is_none() {
             self.timed = Some((id, bytes, Instant::now()));
         }
     }
@@ -154,7 +228,7 @@ impl Cma {
             && timed == id
         {
             self.timed = None;
-            self.class(bytes).pieces.add(bytes, start);
+            self.class(bytes).note_pieces(bytes, start);
         }
     }
 }
@@ -164,11 +238,16 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
+    const TRIED: Trials = Trials { n: TRIALS, bytes: FIRST_BYTES, best: 0.05 };
+
     /// The state of a PE whose trials of short messages took these nanoseconds a byte.
     fn tried(reads: f64, pieces: f64) -> Cma {
         let mut cma = Cma::new(None);
-        let trials = |best| Trials { n: TRIALS, best };
-        cma.classes[0] = Class { reads: trials(reads), pieces: trials(pieces) };
+        let class = &mut cma.classes[0];
+        class.reads = Trials { best: reads, ..TRIED };
+        class.pieces = Trials { n: TRIALS - 1, best: pieces, ..TRIED };
+        // A last one, which takes long.
+        class.note_pieces(1, Instant::now());
         cma
     }
 
@@ -188,12 +267,81 @@ mod tests {
     #[test]
     fn very_long_messages_are_no_trials() {
         let mut cma = Cma::new(None);
-        cma.classes[2].reads = Trials { n: TRIALS, best: 0.05 };
+        cma.classes[2].reads = TRIED;
         assert!(!cma.reads(TRIAL_BYTES_MAX, true) && cma.reads(TRIAL_BYTES_MAX + 1, true));
         cma.note_asked(RequestId::from_code(1), TRIAL_BYTES_MAX + 1, true);
         assert!(cma.timed.is_none());
-        cma.classes[2].pieces = Trials { n: TRIALS, best: 0.02 };
+        cma.classes[2].prefers_pieces = true;
         assert!(!cma.reads(1 << 30, true), "what shorter ones have found holds");
+    }
+
+    /// Ends the trials of short messages under way, in which reads take these nanoseconds a byte and pieces
+    /// those of the clock.
+    fn try_again(cma: &mut Cma, reads: f64) {
+        cma.classes[0].reads = Trials { best: reads, ..TRIED };
+        for n in 0..TRIALS {
+            cma.note_asked(RequestId::from_code(n.into()), 65536, true);
+            cma.note_arrived(RequestId::from_code(n.into()));
+        }
+    }
+
+    #[test]
+    fn both_are_tried_again_after_pauses_that_grow_while_nothing_changes() {
+        let mut cma = tried(0.05, 0.12);
+        let pause = |cma: &mut Cma, is_read: bool| {
+            let mut n = 0;
+            while cma.classes[0].until_trials > 0 {
+                assert_eq!(cma.reads(65536, true), is_read, "message {n}");
+                n += 1;
+            }
+            assert!(cma.classes[0].tries_reads() && cma.reads(65536, true), "trials begin with reads");
+            n
+        };
+        assert_eq!(pause(&mut cma, true), PAUSE[0]);
+        try_again(&mut cma, 0.0);
+        assert_eq!(pause(&mut cma, true), 2 * PAUSE[0]);
+        // Now two PEs share a core.
+        try_again(&mut cma, f64::MAX);
+        assert_eq!(pause(&mut cma, false), PAUSE[0]);
+        for _ in 0..10 {
+            try_again(&mut cma, f64::MAX);
+            cma.classes[0].until_trials = 1;
+            pause(&mut cma, false);
+        }
+        try_again(&mut cma, f64::MAX);
+        assert_eq!(pause(&mut cma, false), PAUSE[1]);
+    }
+
+    /// A sender that computes does not send pieces meanwhile.
+    #[test]
+    fn messages_are_read_if_their_sender_is_late() {
+        let mut cma = tried(f64::MAX / 8.0, 0.02);
+        let mut note = |is_late: bool| {
+            let best = if is_late { 0.0 } else { f64::MAX / 8.0 };
+            cma.classes[0].reads.best = best;
+            cma.note_asked(RequestId::from_code(1), 65536, true);
+            cma.note_arrived(RequestId::from_code(1));
+            (cma.reads(65536, true), cma.classes[0].until_trials)
+        };
+        let mut expected = PAUSE[0];
+        // One that is late once is interrupted, one that is late again and again computes.
+        for is_late in [false, true, true].into_iter().chain([false; LATE_COUNT as usize]).chain([true]) {
+            expected -= 1;
+            assert_eq!(note(is_late), (false, expected));
+        }
+        assert_eq!(note(true), (true, 2 * PAUSE[0] - 1));
+    }
+
+    #[test]
+    fn first_trials_in_pieces_touch_the_whole_fifo() {
+        let mut class = Class { reads: TRIED, ..Class::NEW };
+        let bytes = 24 << 10;
+        let needed = FIRST_BYTES.div_ceil(bytes);
+        for n in 0..needed {
+            assert!(!class.reads(true) && class.until_trials == 0, "{n}");
+            class.note_pieces(bytes, Instant::now());
+        }
+        assert_eq!(class.until_trials, PAUSE[0]);
     }
 
     #[test]
@@ -217,7 +365,7 @@ mod tests {
     #[test]
     fn a_sender_that_was_late_does_not_help_for_a_while() {
         let mut cma = Cma::new(Some(true));
-        cma.alone = Trials { n: TRIALS, best: 1.0 };
+        cma.alone = Trials { best: 1.0, ..TRIED };
         let hour = Duration::from_secs(3600);
         cma.note_wait_for_help(1 << 20, LATE);
         cma.note_wait_for_help(1 << 20, Duration::from_nanos(1 << 20));
@@ -238,15 +386,16 @@ mod tests {
         }
         assert!(cma.alone.are_over() && cma.start_read(65536).is_none());
         assert!(cma.reads(65536, false), "beside others a message in pieces would be timed wrongly");
-        for n in 0..TRIALS {
+        for n in 0..FIRST_BYTES / 65536 {
             assert!(!cma.reads(65536, true), "{n}");
-            cma.note_asked(RequestId::from_code(n.into()), 65536, true);
+            cma.note_asked(RequestId::from_code(n as u64), 65536, true);
             cma.note_asked(RequestId::from_code(99), 65536, true);
             cma.note_arrived(RequestId::from_code(99));
-            cma.note_arrived(RequestId::from_code(n.into()));
+            cma.note_arrived(RequestId::from_code(n as u64));
         }
-        assert_eq!((cma.classes[0].reads.n, cma.classes[0].pieces.n), (TRIALS, TRIALS));
-        assert!(cma.classes[0].pieces.best < Duration::from_secs(60).as_nanos() as f64);
+        let class = cma.classes[0];
+        assert_eq!((class.reads.n, class.pieces.n as usize), (TRIALS, FIRST_BYTES / 65536));
+        assert!(class.until_trials > 0 && class.pieces.best < Duration::from_secs(60).as_nanos() as f64);
         for forced in [true, false] {
             assert_eq!(Cma::new(Some(forced)).reads(1 << 30, true), forced);
         }

@@ -82,17 +82,34 @@ static void maps(int form, int count, MPI_Op op, int root) {
     free(target);
 }
 
+/* The sum of element i of ranks 0 to `end` - 1 is expected in all elements of the target. */
+static void expect_sums(const double *target, int count, int end, const char *what, int form) {
+    for (int i = 0; i < count; i++) {
+        const double expected = end * (end - 1) / 2 + (double)end * i;
+        if (target[i] != expected) {
+            ASSERT(0, "%s %s: element %d is %g, expected %g", forms[form], what, i, target[i], expected);
+            return;
+        }
+    }
+}
+
 /* Sums, of which the order does not matter. */
-static void sums(int form, int count) {
+static void sums(int form, int count, int root) {
     double *source = malloc((count + 1) * sizeof(double)), *target = malloc((count + 1) * sizeof(double));
+    for (int i = 0; i < count; i++) source[i] = rank + i;
+    RUN(form, Reduce, Ireduce, source, rank == root ? target : NULL, count, MPI_DOUBLE, MPI_SUM, root);
+    if (rank == root) expect_sums(target, count, size, "reduced sum", form);
+    RUN(form, Scan, Iscan, source, target, count, MPI_DOUBLE, MPI_SUM);
+    expect_sums(target, count, rank + 1, "inclusive sum", form);
+    for (int i = 0; i < count; i++) target[i] = -1;
+    RUN(form, Exscan, Iexscan, source, target, count, MPI_DOUBLE, MPI_SUM);
+    if (rank > 0) expect_sums(target, count, rank, "exclusive sum", form);
+    for (int i = 0; rank == 0 && i < count; i++)
+        ASSERT(target[i] == -1, "%s exclusive sum: rank 0 has got %g", forms[form], target[i]);
     for (int in_place = 0; in_place < 2; in_place++) {
         for (int i = 0; i < count; i++) source[i] = target[i] = rank + i;
         RUN(form, Allreduce, Iallreduce, in_place ? MPI_IN_PLACE : source, target, count, MPI_DOUBLE, MPI_SUM);
-        for (int i = 0; i < count; i++)
-            if (target[i] != size * (size - 1) / 2 + (double)size * i) {
-                ASSERT(0, "%s sum: element %d is %g", forms[form], i, target[i]);
-                break;
-            }
+        expect_sums(target, count, size, "sum", form);
     }
     free(source);
     free(target);
@@ -124,8 +141,8 @@ int main(int argc, char **argv) {
         for (int c = 0; c < 6; c++) {
             for (int root = 0; root < size; root += 1 + size / 3) maps(form, counts[c], op, root);
             maps(form, counts[c], op_c, size - 1);
-            sums(form, counts[c]);
-            sums(form, 20 * counts[c]);
+            sums(form, counts[c], c % size);
+            sums(form, 20 * counts[c], size - 1);
         }
     freed();
     MPI_Op_free(&op);

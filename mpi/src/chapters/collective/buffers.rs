@@ -122,7 +122,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// The elements of block `number`. An empty one needs no datatype.
+    /// The elements of block `number`, which are checked when they become data of an operation. An empty one
+    /// needs no datatype.
     ///
     /// # Safety
     /// The arrays have it.
@@ -151,15 +152,7 @@ impl Blocks {
                     if is_null { 0 } else { (places.get(number) as isize).wrapping_mul(layout.extent()) }
                 }
             };
-            let elements = Elements { buffer: self.buffer, count: self.counts.get(number), datatype };
-            ensure!(
-                !self.is_in_place(),
-                MPI_ERR_BUFFER,
-                "the buffer is MPI_IN_PLACE, which is not possible here"
-            );
-            let block = elements.behind(distance);
-            block.check(mpi)?;
-            Ok(block)
+            Ok(Elements { buffer: self.buffer, count, datatype }.behind(distance))
         }
     }
 }

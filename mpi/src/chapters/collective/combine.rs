@@ -18,10 +18,11 @@ use crate::convert::Integers;
 use pelago_core::coll::reduction::Combiner;
 use pelago_core::coll::shape::Operation;
 use pelago_core::message_coll::{Exchange, Memory, MessageCall, Receive, Send, Task};
+use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 forms! {
-    prepare_reduce: reduce ireduce reduce_init
+    prepare_reduce: reduce_prepared ireduce reduce_init
         (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: MPI_Datatype, op: MPI_Op,
          root: c_int);
     prepare_allreduce: allreduce_prepared iallreduce allreduce_init
@@ -31,15 +32,18 @@ forms! {
     prepare_reduce_scatter: reduce_scatter ireduce_scatter reduce_scatter_init
         (sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: Integers, datatype: MPI_Datatype,
          op: MPI_Op);
-    prepare_scan: scan iscan scan_init
+    prepare_scan: scan_prepared iscan scan_init
         (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: MPI_Datatype, op: MPI_Op);
-    prepare_exscan: exscan iexscan exscan_init
+    prepare_exscan: exscan_prepared iexscan exscan_init
         (sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: MPI_Datatype, op: MPI_Op);
 }
 
 /// From this length on, an all-reduction in place has the schedule for that, which saves a copy. All members
 /// must pass `MPI_IN_PLACE` then, as the standard says; below, members may differ.
 const LARGE_BYTES: usize = 8 << 10;
+
+/// Results of this length that nobody needs go to the stack.
+const UNDEFINED_BYTES: usize = 1 << 10;
 
 /// The arguments that all reductions have.
 pub(super) struct Operands {
@@ -94,39 +98,78 @@ impl Operands {
     }
 }
 
-/// `MPI_Allreduce`. Most all-reductions need no memory of their own, so these are not prepared.
-pub unsafe fn allreduce(
-    mpi: &Mpi,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: i64,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-) -> Result {
-    let communicator = mpi.comm(comm)?;
-    let Some((call, memory)) = in_one_piece(mpi, communicator, (sendbuf, recvbuf), (count, datatype), op)
-    else {
-        // SAFETY: the caller promises what this function requires.
-        return unsafe { allreduce_prepared(mpi, sendbuf, recvbuf, count, datatype, op, comm) };
-    };
-    let all = &mpi.core.message_coll;
-    // SAFETY: the caller promises the elements, and the operation is over at return.
-    ended(communicator, unsafe { all.run_call(&mpi.core, &communicator.members, &call, &memory) })
+/// Makes the blocking forms of operations that most calls do without preparing them.
+macro_rules! blocking {
+    ($($name:ident $prepared:ident $operation:ident $root:tt ($($argument:ident)?);)*) => {$(
+        pub unsafe fn $name(
+            mpi: &Mpi, sendbuf: *const c_void, recvbuf: *mut c_void, count: i64, datatype: MPI_Datatype,
+            op: MPI_Op, $($argument: c_int,)? comm: MPI_Comm,
+        ) -> Result {
+            let call = (Operation::$operation, $root, count, datatype, op);
+            // SAFETY: the caller promises what these functions require.
+            unsafe {
+                run_in_one_piece(mpi, comm, call, (sendbuf, recvbuf)).unwrap_or_else(|| {
+                    $prepared(mpi, sendbuf, recvbuf, count, datatype, op, $($argument,)? comm)
+                })
+            }
+        }
+    )*};
 }
 
-/// An all-reduction by a predefined operation, between two buffers whose elements have no gaps. `None` if it
+blocking! {
+    reduce reduce_prepared Reduce root (root);
+    allreduce allreduce_prepared AllReduce 0 ();
+    scan scan_prepared InclusiveScan 0 ();
+    exscan exscan_prepared ExclusiveScan 0 ();
+}
+
+/// An operation that combines, its root, the elements of a block, and what combines them.
+type Combining = (Operation, c_int, i64, MPI_Datatype, MPI_Op);
+
+/// Runs a blocking operation that needs no memory of its own, as most do, without preparing it. `None` if it
 /// is another one, or has a mistake, which is found when it is prepared.
+///
+/// # Safety
+/// The buffers have the elements.
+#[inline]
+unsafe fn run_in_one_piece(
+    mpi: &Mpi,
+    comm: MPI_Comm,
+    call: Combining,
+    buffers: (*const c_void, *mut c_void),
+) -> Option<Result> {
+    let communicator = mpi.comm(comm).ok()?;
+    let (call, mut memory) = in_one_piece(mpi, communicator, call, buffers)?;
+    // The result of rank 0 is not defined, and its buffer stays as it is.
+    let mut undefined = MaybeUninit::<[u8; UNDEFINED_BYTES]>::uninit();
+    if call.operation == Operation::ExclusiveScan && communicator.my_rank() == 0 {
+        memory.target = undefined.as_mut_ptr().cast();
+        if call.count.saturating_mul(call.element_bytes) > UNDEFINED_BYTES {
+            return None;
+        }
+    }
+    let all = &mpi.core.message_coll;
+    // SAFETY: the caller promises the elements, and the operation is over at return.
+    Some(ended(communicator, unsafe { all.run_call(&mpi.core, &communicator.members, &call, &memory) }))
+}
+
+/// An operation that combines elements without gaps by a predefined operation, from one buffer to another.
 #[inline]
 fn in_one_piece(
     mpi: &Mpi,
     comm: &Comm,
+    (operation, root, count, datatype, op): Combining,
     (sendbuf, recvbuf): (*const c_void, *mut c_void),
-    (count, datatype): (i64, MPI_Datatype),
-    op: MPI_Op,
 ) -> Option<(MessageCall, Memory)> {
+    let me = comm.my_rank();
+    let has_result = match operation {
+        Operation::Reduce => me == root_of(comm, root).ok()?,
+        Operation::ExclusiveScan => me > 0,
+        _ => true,
+    };
     let is_place = |buffer: *const c_void| !buffer.is_null() && buffer != MPI_IN_PLACE.cast_const();
-    let are_apart = is_place(sendbuf) && is_place(recvbuf) && sendbuf != recvbuf.cast_const();
+    let is_target = is_place(recvbuf) && sendbuf != recvbuf.cast_const();
+    let are_apart = is_place(sendbuf) && (is_target || !has_result);
     if !are_apart || comm.remote.is_some() || !op::is_predefined(op) {
         return None;
     }
@@ -134,9 +177,9 @@ fn in_one_piece(
     bytes_of(count, layout).ok()?;
     let offset = layout.run(count as usize)?;
     let combiner = op::combiner(op, layout).ok()?;
-    let call = combining_call(Operation::AllReduce, 0, count as usize, combiner.element_bytes());
-    let (source, target) = (sendbuf.cast::<u8>(), recvbuf.cast::<u8>());
-    let (source, target) = (source.wrapping_offset(offset), target.wrapping_offset(offset));
+    let call = combining_call(operation, root as usize, count as usize, combiner.element_bytes());
+    let source = sendbuf.cast::<u8>().wrapping_offset(offset);
+    let target = if has_result { recvbuf.cast::<u8>().wrapping_offset(offset) } else { null_mut() };
     Some((call, Memory { source, target, combiner: Some(combiner) }))
 }
 

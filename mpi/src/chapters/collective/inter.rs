@@ -92,7 +92,7 @@ impl<'a> Between<'a> {
 
     fn finish(self, name: &'static str) -> Prepared {
         let Messages { mpi, mut prepared, exchange } = self.messages;
-        prepared.push_exchange(everyone(mpi, self.comm), name, exchange);
+        prepared.push_exchange(everyone(mpi, self.comm), name, *exchange);
         prepared
     }
 }

@@ -61,12 +61,15 @@ impl Neighbours {
         known.map(move |(number, &rank)| (number, rank as usize, slot(number)))
     }
 
-    /// The sends: number, destination and slot.
+    /// The sends: number, destination and slot. Those to one process leave in the order in which it receives.
     fn sends(&self) -> impl Iterator<Item = (usize, usize, u32)> {
         // The message arrives from the other direction of its dimension.
-        let slot = |number| if self.is_grid { number as u32 ^ 1 } else { 0 };
-        let known = self.destinations.iter().enumerate().filter(|&(_, &rank)| rank != MPI_PROC_NULL);
-        known.map(move |(number, &rank)| (number, rank as usize, slot(number)))
+        let (other_direction, slots) = if self.is_grid { (1, u32::MAX) } else { (0, 0) };
+        (0..self.destinations.len()).filter_map(move |position| {
+            let number = position ^ other_direction;
+            let rank = self.destinations[number];
+            (rank != MPI_PROC_NULL).then_some((number, rank as usize, position as u32 & slots))
+        })
     }
 
     /// The operation in which `from` has the data for each destination and `into` the place for each source.

@@ -56,9 +56,9 @@ impl Prepared {
     }
 
     /// Makes an exchange of the local group the whole work.
-    pub fn set_exchange(&mut self, name: &'static str, mut exchange: Exchange) {
+    pub fn set_exchange(&mut self, name: &'static str, mut exchange: Box<Exchange>) {
         exchange.shorter = self.shorter();
-        self.work = Work::Exchange(name, Box::new(exchange));
+        self.work = Work::Exchange(name, exchange);
     }
 
     /// Adds an exchange as a stage.

@@ -38,13 +38,15 @@ forms! {
 pub(super) struct Messages<'a> {
     pub mpi: &'a Mpi,
     pub prepared: Prepared,
-    pub exchange: Exchange,
+    /// In the place where it stays, as it is large.
+    pub exchange: Box<Exchange>,
 }
 
 impl<'a> Messages<'a> {
     /// Those of an operation whose blocks have sizes of their own: they may be shorter than their room.
     pub fn new(mpi: &'a Mpi) -> Messages<'a> {
-        let exchange = Exchange { may_be_shorter: true, ..Exchange::default() };
+        let mut exchange = Box::<Exchange>::default();
+        exchange.may_be_shorter = true;
         Messages { mpi, prepared: Prepared::default(), exchange }
     }
 
@@ -206,7 +208,7 @@ unsafe fn prepare_allgatherv(
     // SAFETY: the caller promises what this function requires, for the arrays as well.
     unsafe {
         let places = (0..n).map(|rank| all.get(mpi, rank)).collect::<Result<Few<Elements>>>()?;
-        let lengths = places.iter().map(|place| place.bytes(mpi)).collect::<Result<Few<usize>>>()?;
+        let lengths = places.iter().map(|place| place.check(mpi)).collect::<Result<Few<usize>>>()?;
         let own = places[comm.my_rank()];
         let (source, bytes) = prepared.outgoing(mpi, if mine.is_in_place() { own } else { mine })?;
         check_same(bytes, lengths[comm.my_rank()])?;
