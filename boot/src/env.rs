@@ -407,11 +407,11 @@ settings! {
     eager_limit: Option<usize> = parse::eager_limit, "PELAGO_EAGER_LIMIT", "auto", Messages,
         accepts "auto, or bytes from 0 to 1g",
         help "longest two-sided message that is sent before a receive asks for it; auto: \
-              16k on a node, 64k over a network";
+              16k on a node, 32k where process_vm_readv is slow, 64k over a network";
     single_copy: Option<bool> = parse::auto_switch, "PELAGO_SINGLE_COPY", "auto", Messages,
         accepts "auto, on or off (also 1 or 0, true or false, yes or no)",
         help "on a node, read long messages from the sender (process_vm_readv), not through shared memory; \
-              auto: the first ones try both";
+              auto: both are tried, again from time to time";
     unexpected_memory: usize = parse::unexpected_memory, "PELAGO_UNEXPECTED_MEMORY", "60m", Messages,
         accepts "bytes from 64k to 64g",
         help "memory of a PE for messages that no receive has asked for; in MPI programs 1g by default";

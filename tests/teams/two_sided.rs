@@ -29,7 +29,8 @@ everywhere! {
 }
 
 /// Lengths at which the protocols change, and some between.
-const LENGTHS: [usize; 12] = [0, 1, 8, 39, 40, 41, 300, 4096, 8191, 8192, 8193, 100_000];
+const LENGTHS: [usize; 13] =
+    [0, 1, 8, 39, 40, 41, 300, 4096, 16 << 10, (16 << 10) + 1, 32 << 10, (32 << 10) + 1, 100_000];
 
 /// The data of a message that this PE sends another one as number `number`.
 fn data(from: usize, to: usize, number: usize, bytes: usize) -> Vec<u8> {

@@ -7,6 +7,7 @@
 //!
 //! Invariant: only messages that come when no other one is arriving from their sender are timed in pieces.
 
+use super::process;
 use super::request::RequestId;
 use std::time::{Duration, Instant};
 
@@ -44,6 +45,23 @@ const PAUSE_AFTER_LATE_HELP: u32 = 50;
 /// Pieces must take less than this part of the time of a read: during a read the sender need not call
 /// anything.
 const PIECES_AT_MOST: f64 = 0.85;
+
+/// A read of 32 KiB that takes longer is slower than two copies through a FIFO, which both PEs make at the
+/// same time.
+const SLOW_READ: Duration = Duration::from_nanos(2500);
+
+/// Whether the system reads slowly from other processes, if at all: a read of this PE's own memory is timed.
+pub(super) fn are_reads_slow(bytes: usize) -> bool {
+    let mut memory = vec![1_u8; 2 * bytes];
+    let (source, target) = memory.split_at_mut(bytes);
+    let read = || {
+        let (start, address) = (Instant::now(), source.as_ptr() as u64);
+        // SAFETY: the target has the bytes.
+        let is_read = unsafe { process::read(std::process::id(), address, target.as_mut_ptr(), bytes) };
+        is_read.then(|| start.elapsed())
+    };
+    std::iter::repeat_with(read).take(TRIALS as usize).flatten().min().is_none_or(|least| least > SLOW_READ)
+}
 
 /// Decides for each long message whether this PE reads it.
 #[derive(Debug)]

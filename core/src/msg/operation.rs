@@ -130,7 +130,7 @@ impl TwoSided {
             // SAFETY: the caller guarantees the data.
             Box::<[u8]>::from(unsafe { std::slice::from_raw_parts(data, bytes) })
         });
-        if !is_eager && self.msg.limits.single_copy != Some(false) {
+        if bytes > state.exchange.queued_eager_bytes && self.msg.limits.single_copy != Some(false) {
             process::permit_access();
         }
         let request = Request {

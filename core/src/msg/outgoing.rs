@@ -198,7 +198,11 @@ impl Exchange {
             // No other node can read an address.
             None => Home::Private(0),
         };
-        First::of(id, send, *eager_bytes, home)
+        let eager_bytes = match out {
+            Some(_) => self.queued_eager_bytes.min(*eager_bytes),
+            None => *eager_bytes,
+        };
+        First::of(id, send, eager_bytes, home)
     }
 
     /// Notes that the first message of the oldest send that waits has left. The receiver may have answered it

@@ -1,6 +1,6 @@
 //! The peers of a PE. Each is made at the first message to it or from it.
 
-use super::state::{Limits, Out, Peer, UNSOLICITED};
+use super::state::{EagerBytes, Limits, Out, Peer, UNSOLICITED};
 use crate::Pe;
 use crate::coll::teams::Teams;
 use pelago_fabric::lazy::LazyTable;
@@ -20,6 +20,7 @@ struct Maker {
     /// The mapped PEs, ascending, and their slots in the node's memory.
     mapped: Box<[(Pe, usize)]>,
     limits: Limits,
+    eager_bytes: EagerBytes,
     /// Bytes of the longest message over the network; 0 without one.
     net_message_bytes: usize,
     is_recording: bool,
@@ -31,13 +32,14 @@ impl Peers {
         world: &Teams,
         segment: &'static Segment,
         mapped: Box<[(Pe, usize)]>,
-        limits: Limits,
+        (limits, eager_bytes): (Limits, EagerBytes),
     ) -> Peers {
         let maker = Maker {
             me: world.my_pe(),
             segment,
             mapped,
             limits,
+            eager_bytes,
             net_message_bytes: world.net.as_ref().map_or(0, |net| net.message_bytes()),
             is_recording: world.tally.is_recording(),
         };
@@ -86,8 +88,8 @@ impl Maker {
         // The words that travel with a payload.
         const HEADS_BYTES: usize = 16;
         let (most, eager_bytes) = match &out {
-            Some(out) => (out.fifos[UNSOLICITED].message_bytes() - HEADS_BYTES, self.limits.eager_bytes),
-            None => (self.net_message_bytes.saturating_sub(HEADS_BYTES), self.limits.net_eager_bytes),
+            Some(out) => (out.fifos[UNSOLICITED].message_bytes() - HEADS_BYTES, self.eager_bytes.node),
+            None => (self.net_message_bytes.saturating_sub(HEADS_BYTES), self.eager_bytes.net),
         };
         let eager_bytes = if pe == self.me { usize::MAX } else { eager_bytes.min(most) };
         let fast_below = if self.is_recording { 0 } else { eager_bytes.saturating_add(1) };

@@ -3,7 +3,7 @@
 //! Invariant: one lock protects all of it, and no call of the network is made while it is held: the network
 //! delivers messages under its own lock, and takes this one then.
 
-use super::cma::Cma;
+use super::cma::{self, Cma};
 use super::envelope::Envelope;
 use super::matching::Matching;
 use super::peers::Peers;
@@ -26,6 +26,9 @@ use std::sync::{Arc, OnceLock};
 
 /// Bytes of the longest eager message, unless a setting says otherwise.
 const EAGER_BYTES: usize = 16 << 10;
+/// The same on a node where reads of another process's memory are slow. Messages that are longer than
+/// [`EAGER_BYTES`] and find no room in the FIFO are announced.
+const LONG_EAGER_BYTES: usize = 32 << 10;
 /// The same over a network, where the answer that a longer message waits for takes longer than a copy.
 const NET_EAGER_BYTES: usize = 64 << 10;
 /// Bytes of a unit in which the memory for unexpected messages is counted. A message without data takes one:
@@ -50,13 +53,33 @@ pub struct MsgState {
 /// The thresholds of the protocols.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of the longest eager message, on a node and over a network.
-    pub eager_bytes: usize,
-    pub net_eager_bytes: usize,
+    /// Bytes of the longest eager message, if a setting says it.
+    pub eager_limit: Option<usize>,
     /// Bytes of the messages that a PE keeps at most before a receive asks for them.
     pub unexpected_bytes: usize,
     /// Whether the memory of other processes is read by a system call; `None`: where that is faster.
     pub single_copy: Option<bool>,
+}
+
+/// Bytes of the longest eager messages to PEs of the node, over a network, and to PEs of the node if they
+/// have waited for room.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EagerBytes {
+    pub(super) node: usize,
+    pub(super) net: usize,
+    pub(super) queued: usize,
+}
+
+impl EagerBytes {
+    /// Those of a PE, which may exchange messages with other processes of its node.
+    fn new(limits: Limits, has_others: bool) -> EagerBytes {
+        if let Some(bytes) = limits.eager_limit {
+            return EagerBytes { node: bytes, net: bytes, queued: bytes };
+        }
+        let is_long = has_others && cma::are_reads_slow(LONG_EAGER_BYTES);
+        let node = if is_long { LONG_EAGER_BYTES } else { EAGER_BYTES };
+        EagerBytes { node, net: NET_EAGER_BYTES, queued: EAGER_BYTES }
+    }
 }
 
 impl MsgState {
@@ -78,11 +101,8 @@ impl MsgState {
     }
 
     pub fn new(settings: &Settings) -> MsgState {
-        let [eager_bytes, net_eager_bytes] =
-            [EAGER_BYTES, NET_EAGER_BYTES].map(|bytes| settings.eager_limit.unwrap_or(bytes));
         let limits = Limits {
-            eager_bytes,
-            net_eager_bytes,
+            eager_limit: settings.eager_limit,
             unexpected_bytes: settings.unexpected_memory,
             single_copy: settings.single_copy,
         };
@@ -130,6 +150,8 @@ pub(super) struct Exchange {
     /// Whether a thread sends over the network what waits for it.
     pub(super) is_flushing: bool,
     /// Which long messages are read from the memory of their sender's process.
+    /// Bytes of the longest eager message to a PE of the node that has waited for room.
+    pub(super) queued_eager_bytes: usize,
     pub(super) cma: Cma,
     /// The state of copies that their senders share, unless PEs of this node share cores; and their number.
     pub(super) own_copy: Option<&'static SharedCopy>,
@@ -381,6 +403,7 @@ impl State {
             let to = own.expect("a PE that maps others has a slot beside theirs");
             inputs.get_or_make(pe, |_| shared.fifos(from, to).map(|fifo| fifo.consumer()));
         }
+        let eager_bytes = EagerBytes::new(limits, mapped.len() > 1);
         let kept = limits.unexpected_bytes / n_pes / UNIT_BYTES;
         let kept_max = (kept as u64).max(KEPT_MIN);
         let has_own_core = memory.blocks().len() <= world.cores;
@@ -393,9 +416,10 @@ impl State {
                 me,
                 matching: Matching::default(),
                 requests: Requests::default(),
-                peers: Peers::new(world, shared, mapped, limits),
+                peers: Peers::new(world, shared, mapped, (limits, eager_bytes)),
                 busy: VecDeque::new(),
                 is_flushing: false,
+                queued_eager_bytes: eager_bytes.queued,
                 cma: Cma::new(limits.single_copy),
                 own_copy: own.filter(|_| has_own_core).map(|own| &*shared.blocks()[own].copy),
                 copies: 0,
@@ -626,5 +650,23 @@ impl Peer {
     /// Whether nothing waits to be sent to it.
     pub(super) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.answers.is_empty() && self.pushing.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_limits_all_eager_messages() {
+        let [setting, auto] = [Some(5), None].map(|eager_limit| {
+            let limits = Limits { eager_limit, unexpected_bytes: 0, single_copy: None };
+            [true, false].map(|has_others| EagerBytes::new(limits, has_others))
+        });
+        assert!(setting.iter().all(|bytes| [bytes.node, bytes.net, bytes.queued] == [5; 3]));
+        let [beside_others, alone] = auto;
+        assert_eq!([alone.node, alone.net, alone.queued], [EAGER_BYTES, NET_EAGER_BYTES, EAGER_BYTES]);
+        assert!([EAGER_BYTES, LONG_EAGER_BYTES].contains(&beside_others.node));
+        assert_eq!([beside_others.net, beside_others.queued], [alone.net, alone.queued]);
     }
 }
