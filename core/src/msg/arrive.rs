@@ -2,7 +2,7 @@
 
 use super::envelope::{Context, Envelope};
 use super::request::{Phase, Request, RequestId};
-use super::state::{Answer, Exchange, Kept, State, Unexpected, units};
+use super::state::{Answer, Exchange, Kept, Peer, State, Unexpected, units};
 use super::wire::{ANNOUNCE_WORDS, Announcement, Home, Kind, Target};
 use crate::Pe;
 use crate::base::trace::Event;
@@ -332,7 +332,9 @@ impl Exchange {
         let request = self.requests.get(id);
         (request.phase, request.moved) = (Phase::Arriving, 0);
         let is_packed = request.packing.is_some() || home == Home::Packed;
-        let is_alone = !is_packed && self.peers[from].arriving == 0 && self.peers[from].out.is_some();
+        let Peer { arriving, out, is_readable, .. } = &self.peers[from];
+        let can_be_read = *is_readable && out.is_some() && world.pid_of(from).is_some();
+        let is_alone = !is_packed && *arriving == 0 && can_be_read;
         self.cma.note_asked(id, wanted, is_alone);
         self.peers[from].arriving += 1;
         self.accept(from, (send, id), wanted);

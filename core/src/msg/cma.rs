@@ -131,7 +131,7 @@ impl Class {
         late: 0,
     };
 
-    /// Whether the next message is read. `can_try`: it can be timed in pieces.
+    /// Whether the next message is read. `can_try`: it can be a trial.
     fn reads(&mut self, can_try: bool) -> bool {
         if self.until_trials > 0 {
             self.until_trials -= 1;
@@ -140,7 +140,7 @@ impl Class {
             }
             return !self.prefers_pieces;
         }
-        !self.reads.are_over() || !can_try && !self.prefers_pieces
+        if can_try { !self.reads.are_over() } else { !self.prefers_pieces }
     }
 
     /// Whether a message that is read is a trial.
@@ -150,28 +150,26 @@ impl Class {
 
     /// A message has come in pieces.
     fn note_pieces(&mut self, bytes: usize, start: Instant) {
+        let is_late = self.reads.are_over() && ns_per_byte(bytes, start) > LATE_PIECES * self.reads.best;
+        self.late = if is_late { self.late + LATE_COUNT } else { self.late.saturating_sub(1) };
+        if self.late >= LATE_COUNT_MAX {
+            self.decide(false);
+        }
         if self.until_trials > 0 {
-            let is_late = ns_per_byte(bytes, start) > LATE_PIECES * self.reads.best;
-            self.late = if is_late { self.late + LATE_COUNT } else { self.late.saturating_sub(1) };
-            if self.late >= LATE_COUNT_MAX {
-                self.prefers_pieces = false;
-                self.pause_trials();
-            }
             return;
         }
         self.pieces.add(bytes, start);
-        if self.pieces.are_over() && self.pieces.bytes >= self.bytes_min {
-            let prefers_pieces = self.pieces.best < self.reads.best * PIECES_AT_MOST;
-            if prefers_pieces != self.prefers_pieces {
-                self.pause = PAUSE[0];
-            }
-            self.prefers_pieces = prefers_pieces;
-            self.pause_trials();
+        if self.reads.are_over() && self.pieces.are_over() && self.pieces.bytes >= self.bytes_min {
+            self.decide(self.pieces.best < self.reads.best * PIECES_AT_MOST);
         }
     }
 
-    /// Leaves the class alone until the next trials.
-    fn pause_trials(&mut self) {
+    /// Takes a decision, which holds until the next trials.
+    fn decide(&mut self, prefers_pieces: bool) {
+        if prefers_pieces != self.prefers_pieces {
+            self.pause = PAUSE[0];
+        }
+        self.prefers_pieces = prefers_pieces;
         self.until_trials = self.pause;
         self.pause = (2 * self.pause).min(PAUSE[1]);
         (self.bytes_min, self.late) = (0, 0);
@@ -189,8 +187,8 @@ impl Cma {
 
     /// Whether to read a message of this length.
     pub(super) fn reads(&mut self, bytes: usize, is_alone: bool) -> bool {
-        let forced = self.forced;
-        forced.unwrap_or_else(|| self.class(bytes).reads(is_alone && bytes <= TRIAL_BYTES_MAX))
+        let can_try = is_alone && bytes <= TRIAL_BYTES_MAX && self.timed.is_none();
+        self.forced.unwrap_or_else(|| self.class(bytes).reads(can_try))
     }
 
     /// Whether the sender is to help reading a message.
@@ -347,7 +345,38 @@ mod tests {
             expected -= 1;
             assert_eq!(note(is_late), (false, expected));
         }
-        assert_eq!(note(true), (true, 2 * PAUSE[0] - 1));
+        assert_eq!(note(true), (true, PAUSE[0] - 1));
+    }
+
+    /// Trials end early if a sender computes, and messages that cannot be trials follow the last decision.
+    #[test]
+    fn trials_do_not_hold_up_other_messages() {
+        let mut cma = Cma::new(None);
+        cma.classes[0] = Class { reads: Trials { best: 0.0, ..TRIED }, prefers_pieces: true, ..Class::NEW };
+        assert!(!cma.reads(65536, true) && !cma.reads(65536, false));
+        for n in 0..LATE_COUNT_MAX / LATE_COUNT {
+            assert_eq!(cma.classes[0].until_trials, 0, "{n}");
+            cma.note_asked(RequestId::from_code(1), 65536, true);
+            assert!(!cma.reads(65536, true), "as the last decision");
+            cma.note_arrived(RequestId::from_code(1));
+        }
+        assert_eq!(cma.classes[0].until_trials, PAUSE[0]);
+        assert!(cma.reads(65536, true));
+        let mut cma = Cma::new(None);
+        cma.classes[0].reads = TRIED;
+        assert!(!cma.reads(65536, true));
+        cma.note_asked(RequestId::from_code(1), 65536, true);
+        assert!(cma.reads(65536, true), "one message at a time is timed");
+    }
+
+    /// Pieces of senders that cannot be read decide nothing.
+    #[test]
+    fn pieces_alone_decide_nothing() {
+        let mut class = Class::NEW;
+        for _ in 0..100 {
+            class.note_pieces(65536, Instant::now());
+        }
+        assert!(class.until_trials == 0 && !class.prefers_pieces && class.reads(true));
     }
 
     #[test]

@@ -130,7 +130,8 @@ impl TwoSided {
             // SAFETY: the caller guarantees the data.
             Box::<[u8]>::from(unsafe { std::slice::from_raw_parts(data, bytes) })
         });
-        if bytes > state.exchange.queued_eager_bytes && self.msg.limits.single_copy != Some(false) {
+        let may_be_announced = bytes > state.exchange.eager_bytes_without_room(to.pe);
+        if may_be_announced && self.msg.limits.single_copy != Some(false) {
             process::permit_access();
         }
         let request = Request {

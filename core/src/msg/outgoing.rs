@@ -139,9 +139,15 @@ impl Exchange {
             has_sent |= self.push_through_fifo(pe);
         }
         while let Some(&id) = self.peers[pe].waiting.front() {
-            let first = self.first(id, pe);
+            let mut first = self.first(id, pe);
             // SAFETY: the caller of the send keeps its data valid until it is complete.
-            if !unsafe { self.out(pe).send_first(&first) } {
+            let mut has_left = unsafe { self.out(pe).send_first(&first) };
+            if !has_left && first.bytes > self.queued_eager_bytes {
+                first = self.first(id, pe);
+                // SAFETY: the data are valid, as above.
+                has_left = unsafe { self.out(pe).send_first(&first) };
+            }
+            if !has_left {
                 break;
             }
             self.has_left(pe, id, &first);
@@ -186,10 +192,19 @@ impl Exchange {
         }
     }
 
-    /// The first message of a send, which is about to leave.
+    /// Bytes of the longest eager message to a PE that has found no room. A longer one is announced, which
+    /// takes a cell only.
+    pub(super) fn eager_bytes_without_room(&self, pe: Pe) -> usize {
+        let Peer { eager_bytes, out, .. } = &self.peers[pe];
+        if out.is_some() { self.queued_eager_bytes.min(*eager_bytes) } else { *eager_bytes }
+    }
+
+    /// The first message of a send, which is about to leave, or has found no room before.
     pub(super) fn first(&mut self, id: RequestId, pe: Pe) -> First {
+        let without_room = self.eager_bytes_without_room(pe);
         let Peer { eager_bytes, out, .. } = &self.peers[pe];
         let send = self.requests.get(id);
+        let eager_bytes = if send.phase == Phase::Sent { without_room } else { *eager_bytes };
         // From now on the receiver may answer.
         send.phase = Phase::Sent;
         let home = match out {
@@ -197,10 +212,6 @@ impl Exchange {
             Some(_) => Exchange::home((send.buffer, send.room), self.region),
             // No other node can read an address.
             None => Home::Private(0),
-        };
-        let eager_bytes = match out {
-            Some(_) => self.queued_eager_bytes.min(*eager_bytes),
-            None => *eager_bytes,
         };
         First::of(id, send, eager_bytes, home)
     }

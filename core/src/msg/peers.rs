@@ -1,6 +1,6 @@
 //! The peers of a PE. Each is made at the first message to it or from it.
 
-use super::state::{EagerBytes, Limits, Out, Peer, UNSOLICITED};
+use super::state::{EagerBytes, Limits, Out, Peer, UNSOLICITED, is_own_process};
 use crate::Pe;
 use crate::coll::teams::Teams;
 use pelago_fabric::lazy::LazyTable;
@@ -88,7 +88,11 @@ impl Maker {
         // The words that travel with a payload.
         const HEADS_BYTES: usize = 16;
         let (most, eager_bytes) = match &out {
-            Some(out) => (out.fifos[UNSOLICITED].message_bytes() - HEADS_BYTES, self.eager_bytes.node),
+            Some(out) => {
+                let is_own = slots.is_some_and(|(to, _)| is_own_process(self.segment, to));
+                let eager_bytes = if is_own { self.eager_bytes.process } else { self.eager_bytes.node };
+                (out.fifos[UNSOLICITED].message_bytes() - HEADS_BYTES, eager_bytes)
+            }
             None => (self.net_message_bytes.saturating_sub(HEADS_BYTES), self.eager_bytes.net),
         };
         let eager_bytes = if pe == self.me { usize::MAX } else { eager_bytes.min(most) };

@@ -61,24 +61,25 @@ pub struct Limits {
     pub single_copy: Option<bool>,
 }
 
-/// Bytes of the longest eager messages to PEs of the node, over a network, and to PEs of the node if they
-/// have waited for room.
+/// Bytes of the longest eager messages: to other processes of the node, over a network, and within the
+/// process. The last holds for messages to other processes as well that have found no room.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EagerBytes {
     pub(super) node: usize,
     pub(super) net: usize,
-    pub(super) queued: usize,
+    pub(super) process: usize,
 }
 
 impl EagerBytes {
     /// Those of a PE, which may exchange messages with other processes of its node.
     fn new(limits: Limits, has_others: bool) -> EagerBytes {
         if let Some(bytes) = limits.eager_limit {
-            return EagerBytes { node: bytes, net: bytes, queued: bytes };
+            return EagerBytes { node: bytes, net: bytes, process: bytes };
         }
-        let is_long = has_others && cma::are_reads_slow(LONG_EAGER_BYTES);
-        let node = if is_long { LONG_EAGER_BYTES } else { EAGER_BYTES };
-        EagerBytes { node, net: NET_EAGER_BYTES, queued: EAGER_BYTES }
+        // Nothing is read if the settings forbid it.
+        let are_slow = || limits.single_copy == Some(false) || cma::are_reads_slow(LONG_EAGER_BYTES);
+        let node = if has_others && are_slow() { LONG_EAGER_BYTES } else { EAGER_BYTES };
+        EagerBytes { node, net: NET_EAGER_BYTES, process: EAGER_BYTES }
     }
 }
 
@@ -149,9 +150,9 @@ pub(super) struct Exchange {
     pub(super) busy: VecDeque<Pe>,
     /// Whether a thread sends over the network what waits for it.
     pub(super) is_flushing: bool,
-    /// Which long messages are read from the memory of their sender's process.
-    /// Bytes of the longest eager message to a PE of the node that has waited for room.
+    /// Bytes of the longest eager message to a PE of the node that has found no room.
     pub(super) queued_eager_bytes: usize,
+    /// Which long messages are read from the memory of their sender's process.
     pub(super) cma: Cma,
     /// The state of copies that their senders share, unless PEs of this node share cores; and their number.
     pub(super) own_copy: Option<&'static SharedCopy>,
@@ -385,6 +386,11 @@ impl Unexpected {
     }
 }
 
+/// Whether the PE with this slot is a thread of this process.
+pub(super) fn is_own_process(segment: &Segment, slot: usize) -> bool {
+    segment.blocks()[slot].process[0].load(Ordering::Relaxed) == std::process::id().into()
+}
+
 impl State {
     fn new(world: &Teams, limits: Limits) -> State {
         let (memory, me, n_pes) = (&world.memory, world.my_pe(), world.n_pes());
@@ -403,7 +409,8 @@ impl State {
             let to = own.expect("a PE that maps others has a slot beside theirs");
             inputs.get_or_make(pe, |_| shared.fifos(from, to).map(|fifo| fifo.consumer()));
         }
-        let eager_bytes = EagerBytes::new(limits, mapped.len() > 1);
+        let is_other = |slot: usize| !is_own_process(shared, slot);
+        let eager_bytes = EagerBytes::new(limits, mapped.iter().any(|&(_, slot)| is_other(slot)));
         let kept = limits.unexpected_bytes / n_pes / UNIT_BYTES;
         let kept_max = (kept as u64).max(KEPT_MIN);
         let has_own_core = memory.blocks().len() <= world.cores;
@@ -419,7 +426,7 @@ impl State {
                 peers: Peers::new(world, shared, mapped, (limits, eager_bytes)),
                 busy: VecDeque::new(),
                 is_flushing: false,
-                queued_eager_bytes: eager_bytes.queued,
+                queued_eager_bytes: eager_bytes.process,
                 cma: Cma::new(limits.single_copy),
                 own_copy: own.filter(|_| has_own_core).map(|own| &*shared.blocks()[own].copy),
                 copies: 0,
@@ -657,16 +664,20 @@ impl Peer {
 mod tests {
     use super::*;
 
+    fn eager_bytes(eager_limit: Option<usize>, single_copy: Option<bool>, has_others: bool) -> [usize; 3] {
+        let limits = Limits { eager_limit, unexpected_bytes: 0, single_copy };
+        let EagerBytes { node, net, process } = EagerBytes::new(limits, has_others);
+        [node, net, process]
+    }
+
     #[test]
-    fn a_setting_limits_all_eager_messages() {
-        let [setting, auto] = [Some(5), None].map(|eager_limit| {
-            let limits = Limits { eager_limit, unexpected_bytes: 0, single_copy: None };
-            [true, false].map(|has_others| EagerBytes::new(limits, has_others))
-        });
-        assert!(setting.iter().all(|bytes| [bytes.node, bytes.net, bytes.queued] == [5; 3]));
-        let [beside_others, alone] = auto;
-        assert_eq!([alone.node, alone.net, alone.queued], [EAGER_BYTES, NET_EAGER_BYTES, EAGER_BYTES]);
-        assert!([EAGER_BYTES, LONG_EAGER_BYTES].contains(&beside_others.node));
-        assert_eq!([beside_others.net, beside_others.queued], [alone.net, alone.queued]);
+    fn eager_messages_are_longer_where_nothing_is_read_and_a_setting_limits_all() {
+        for has_others in [false, true] {
+            assert_eq!(eager_bytes(Some(5), None, has_others), [5; 3]);
+        }
+        assert_eq!(eager_bytes(None, Some(false), true), [LONG_EAGER_BYTES, NET_EAGER_BYTES, EAGER_BYTES]);
+        assert_eq!(eager_bytes(None, None, false), [EAGER_BYTES, NET_EAGER_BYTES, EAGER_BYTES]);
+        let node = eager_bytes(None, None, true)[0];
+        assert!([EAGER_BYTES, LONG_EAGER_BYTES].contains(&node), "{node}: as the machine's reads are");
     }
 }

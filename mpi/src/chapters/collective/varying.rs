@@ -139,6 +139,8 @@ unsafe fn prepare_gatherv(
             let own = all.get(mpi, me)?;
             if !mine.is_in_place() {
                 messages.copy(mine, own)?;
+            } else {
+                own.check(mpi)?;
             }
         } else {
             messages.send(root, 0, mine)?;
@@ -177,6 +179,8 @@ unsafe fn prepare_scatterv(
             let own = all.get(mpi, me)?;
             if !mine.is_in_place() {
                 messages.copy(own, mine)?;
+            } else {
+                own.check(mpi)?;
             }
         } else {
             messages.receive(root, 0, mine)?;
