@@ -56,6 +56,14 @@ int main(int argc, char **argv) {
     FAILS(MPI_ERR_ARG, MPI_Allgatherv(a, 1, MPI_INT, b, counts, NULL, MPI_INT, comm));
     FAILS(MPI_ERR_BUFFER, MPI_Alltoall(a, 1, MPI_INT, a, 1, MPI_INT, comm));
     FAILS(MPI_ERR_BUFFER, MPI_Alltoallv(a, counts, displs, MPI_INT, a, counts, displs, MPI_INT, comm));
+    /* The root's own block counts, although it stays where it is. */
+    const int own = counts[0];
+    counts[0] = -1;
+    if (rank == 0) {
+        FAILS(MPI_ERR_COUNT, MPI_Gatherv(MPI_IN_PLACE, 1, MPI_INT, b, counts, displs, MPI_INT, 0, comm));
+        FAILS(MPI_ERR_COUNT, MPI_Scatterv(a, counts, displs, MPI_INT, MPI_IN_PLACE, 1, MPI_INT, 0, comm));
+    }
+    counts[0] = own;
     counts[size - 1] = -3;
     FAILS(MPI_ERR_COUNT, MPI_Allgatherv(a, 1, MPI_INT, b, counts, displs, MPI_INT, comm));
     FAILS(MPI_ERR_COUNT, MPI_Reduce_scatter(a, b, counts, MPI_INT, MPI_SUM, comm));
