@@ -536,6 +536,33 @@ fn small_limits_change_no_outcome() {
     }
 }
 
+/// Longer eager messages, which are announced if they find no room. Without reads they have up to 32 KiB on
+/// every machine.
+#[test]
+fn messages_without_room_are_announced_in_order() {
+    let settings = [("PELAGO_SINGLE_COPY", "off")];
+    let report = pelago::try_processes!(2, settings, |world| {
+        let (team, me) = (world.team(), world.my_pe());
+        let bytes = |number: usize| if number % 3 == 2 { 8 } else { (32 << 10) - number };
+        let sent: Vec<_> = (0..60).map(|number| data(me, 1 - me, number, bytes(number))).collect();
+        world.scope(|scope| {
+            for (number, data) in sent.iter().enumerate() {
+                match number % 4 {
+                    0 => drop(scope.send_synchronous(&team, 1 - me, number as u32, data).unwrap()),
+                    _ => drop(scope.send(&team, 1 - me, number as u32, data).unwrap()),
+                }
+            }
+            let mut room = vec![0; 32 << 10];
+            for number in 0..sent.len() {
+                let received = team.receive(Any, Any, &mut room).unwrap();
+                assert_eq!((received.tag as usize, received.bytes), (number, bytes(number)));
+                assert!(is_whole(received, me, number, &room), "message {number}");
+            }
+        });
+    });
+    pelago::testing::expect_success(&report);
+}
+
 /// A test has seen it, and nobody has asked for the outcome.
 #[test]
 fn a_message_that_is_too_long_is_reported_at_the_end_of_the_scope() {

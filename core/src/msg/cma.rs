@@ -90,6 +90,8 @@ struct Class {
     pause: u32,
     /// Bytes that the trials in pieces must have.
     bytes_min: usize,
+    /// The nanoseconds of a byte in the last trials of reads.
+    read_ns: f64,
     /// Counts the messages in pieces that came late.
     late: u32,
 }
@@ -128,6 +130,7 @@ impl Class {
         until_trials: 0,
         pause: PAUSE[0],
         bytes_min: FIRST_BYTES,
+        read_ns: f64::INFINITY,
         late: 0,
     };
 
@@ -136,7 +139,7 @@ impl Class {
         if self.until_trials > 0 {
             self.until_trials -= 1;
             if self.until_trials == 0 {
-                (self.reads, self.pieces) = (Trials::NONE, Trials::NONE);
+                (self.reads, self.pieces, self.late) = (Trials::NONE, Trials::NONE, 0);
             }
             return !self.prefers_pieces;
         }
@@ -148,14 +151,26 @@ impl Class {
         self.until_trials == 0 && !self.reads.are_over()
     }
 
-    /// A message has come in pieces.
-    fn note_pieces(&mut self, bytes: usize, start: Instant) {
-        let is_late = self.reads.are_over() && ns_per_byte(bytes, start) > LATE_PIECES * self.reads.best;
+    /// Whether a message in pieces that was asked for at `start` has waited for its sender.
+    fn is_late(&self, bytes: usize, start: Instant) -> bool {
+        let read_ns = if self.reads.are_over() { self.reads.best } else { self.read_ns };
+        // Pages that are touched for the first time take less than this.
+        let touches_pages = self.until_trials == 0 && self.pieces.bytes < self.bytes_min;
+        ns_per_byte(bytes, start) > LATE_PIECES * read_ns && (!touches_pages || start.elapsed() > LATE)
+    }
+
+    /// Counts a message in pieces.
+    fn count(&mut self, is_late: bool) {
         self.late = if is_late { self.late + LATE_COUNT } else { self.late.saturating_sub(1) };
         if self.late >= LATE_COUNT_MAX {
             self.decide(false);
         }
-        if self.until_trials > 0 {
+    }
+
+    /// A message has come in pieces.
+    fn note_pieces(&mut self, bytes: usize, start: Instant) {
+        self.count(self.is_late(bytes, start));
+        if self.until_trials > 0 || bytes > TRIAL_BYTES_MAX {
             return;
         }
         self.pieces.add(bytes, start);
@@ -172,7 +187,10 @@ impl Class {
         self.prefers_pieces = prefers_pieces;
         self.until_trials = self.pause;
         self.pause = (2 * self.pause).min(PAUSE[1]);
-        (self.bytes_min, self.late) = (0, 0);
+        if self.reads.are_over() {
+            self.read_ns = self.reads.best;
+        }
+        (self.bytes_min, self.late) = (self.bytes_min.saturating_sub(self.pieces.bytes), 0);
     }
 }
 
@@ -187,8 +205,20 @@ impl Cma {
 
     /// Whether to read a message of this length.
     pub(super) fn reads(&mut self, bytes: usize, is_alone: bool) -> bool {
+        self.look_at_timed();
         let can_try = is_alone && bytes <= TRIAL_BYTES_MAX && self.timed.is_none();
         self.forced.unwrap_or_else(|| self.class(bytes).reads(can_try))
+    }
+
+    /// Counts the message that is timed, if it is late already: its sender is not waited for.
+    fn look_at_timed(&mut self) {
+        if let Some((_, bytes, start)) = self.timed
+            && start.elapsed() > LATE
+            && self.class(bytes).is_late(bytes, start)
+        {
+            self.timed = None;
+            self.class(bytes).count(true);
+        }
     }
 
     /// Whether the sender is to help reading a message.
@@ -231,8 +261,7 @@ impl Cma {
 
     /// A message is asked for in pieces.
     pub(super) fn note_asked(&mut self, id: RequestId, bytes: usize, is_alone: bool) {
-        let can_time = is_alone && bytes <= TRIAL_BYTES_MAX;
-        if self.forced.is_none() && can_time && self.timed.is_none() {
+        if self.forced.is_none() && is_alone && self.timed.is_none() {
             self.timed = Some((id, bytes, Instant::now()));
         }
     }
@@ -285,10 +314,17 @@ mod tests {
         let mut cma = Cma::new(None);
         cma.classes[2].reads = TRIED;
         assert!(!cma.reads(TRIAL_BYTES_MAX, true) && cma.reads(TRIAL_BYTES_MAX + 1, true));
-        cma.note_asked(RequestId::from_code(1), TRIAL_BYTES_MAX + 1, true);
-        assert!(cma.timed.is_none());
         cma.classes[2].prefers_pieces = true;
         assert!(!cma.reads(1 << 30, true), "what shorter ones have found holds");
+        cma.classes[2].reads = Trials::NONE;
+        for read_ns in [f64::MAX / 8.0, 0.0, 0.0, 0.0] {
+            assert!(cma.classes[2].until_trials == 0 && !cma.reads(1 << 30, true));
+            cma.classes[2] = Class { read_ns, bytes_min: 0, ..cma.classes[2] };
+            cma.note_asked(RequestId::from_code(1), 1 << 30, true);
+            cma.note_arrived(RequestId::from_code(1));
+            assert_eq!(cma.classes[2].pieces.n, 0);
+        }
+        assert!(cma.reads(1 << 30, true), "their senders were late");
     }
 
     /// Ends the trials of short messages under way, in which reads take these nanoseconds a byte and pieces
@@ -352,7 +388,8 @@ mod tests {
     #[test]
     fn trials_do_not_hold_up_other_messages() {
         let mut cma = Cma::new(None);
-        cma.classes[0] = Class { reads: Trials { best: 0.0, ..TRIED }, prefers_pieces: true, ..Class::NEW };
+        let reads = Trials { best: 0.0, ..TRIED };
+        cma.classes[0] = Class { reads, prefers_pieces: true, bytes_min: 0, ..Class::NEW };
         assert!(!cma.reads(65536, true) && !cma.reads(65536, false));
         for n in 0..LATE_COUNT_MAX / LATE_COUNT {
             assert_eq!(cma.classes[0].until_trials, 0, "{n}");
@@ -369,6 +406,18 @@ mod tests {
         assert!(cma.reads(65536, true), "one message at a time is timed");
     }
 
+    /// A sender that computes while its message is timed does not hold up those of others.
+    #[test]
+    fn a_message_that_is_late_already_is_not_waited_for() {
+        let mut cma = tried(0.05, 0.01);
+        let Some(long_ago) = Instant::now().checked_sub(2 * LATE) else { return };
+        for n in 1..=LATE_COUNT_MAX / LATE_COUNT {
+            assert!(!cma.reads(65536, true), "{n}");
+            cma.timed = Some((RequestId::from_code(1), 4096, long_ago));
+        }
+        assert!(cma.reads(65536, true) && cma.timed.is_none());
+    }
+
     /// Pieces of senders that cannot be read decide nothing.
     #[test]
     fn pieces_alone_decide_nothing() {
@@ -381,7 +430,8 @@ mod tests {
 
     #[test]
     fn first_trials_in_pieces_touch_the_whole_fifo() {
-        let mut class = Class { reads: TRIED, ..Class::NEW };
+        // They take longer than reads meanwhile, which does not count as late.
+        let mut class = Class { reads: Trials { best: 0.0, ..TRIED }, ..Class::NEW };
         let bytes = 24 << 10;
         let needed = FIRST_BYTES.div_ceil(bytes);
         for n in 0..needed {

@@ -320,7 +320,7 @@ impl Exchange {
             });
         }
         if let Some(&id) = peer.waiting.front().filter(|_| peer.sent < peer.allowed) {
-            return Some(Item::First { id, first: self.first(id, pe) });
+            return Some(Item::First { id, first: self.first(id, pe, true) });
         }
         let &id = peer.pushing.front()?;
         let (piece_bytes, transfer_bytes) = (self.piece_bytes, self.transfer_bytes);

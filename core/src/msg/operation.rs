@@ -236,7 +236,7 @@ impl TwoSided {
     /// A message to this PE itself.
     fn send_to_self(&self, exchange: &mut Exchange, id: RequestId) {
         let (me, teams) = (self.my_pe(), &self.messaging.teams);
-        let first = exchange.first(id, me);
+        let first = exchange.first(id, me, true);
         exchange.requests.get(id).phase = Phase::Sent;
         let head: Vec<u8> = first.head().iter().flat_map(|word| word.to_ne_bytes()).collect();
         // SAFETY: the caller of the send keeps its data valid until it is complete.

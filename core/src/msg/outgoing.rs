@@ -139,11 +139,11 @@ impl Exchange {
             has_sent |= self.push_through_fifo(pe);
         }
         while let Some(&id) = self.peers[pe].waiting.front() {
-            let mut first = self.first(id, pe);
+            let mut first = self.first(id, pe, true);
             // SAFETY: the caller of the send keeps its data valid until it is complete.
             let mut has_left = unsafe { self.out(pe).send_first(&first) };
             if !has_left && first.bytes > self.queued_eager_bytes {
-                first = self.first(id, pe);
+                first = self.first(id, pe, false);
                 // SAFETY: the data are valid, as above.
                 has_left = unsafe { self.out(pe).send_first(&first) };
             }
@@ -199,12 +199,12 @@ impl Exchange {
         if out.is_some() { self.queued_eager_bytes.min(*eager_bytes) } else { *eager_bytes }
     }
 
-    /// The first message of a send, which is about to leave, or has found no room before.
-    pub(super) fn first(&mut self, id: RequestId, pe: Pe) -> First {
+    /// The first message of a send, which is about to leave; without room for its data it is announced.
+    pub(super) fn first(&mut self, id: RequestId, pe: Pe, has_room: bool) -> First {
         let without_room = self.eager_bytes_without_room(pe);
         let Peer { eager_bytes, out, .. } = &self.peers[pe];
         let send = self.requests.get(id);
-        let eager_bytes = if send.phase == Phase::Sent { without_room } else { *eager_bytes };
+        let eager_bytes = if has_room { *eager_bytes } else { without_room };
         // From now on the receiver may answer.
         send.phase = Phase::Sent;
         let home = match out {

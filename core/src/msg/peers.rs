@@ -1,6 +1,6 @@
 //! The peers of a PE. Each is made at the first message to it or from it.
 
-use super::state::{EagerBytes, Limits, Out, Peer, UNSOLICITED, is_own_process};
+use super::state::{EagerBytes, Limits, Out, Peer, UNSOLICITED, are_of_one_process};
 use crate::Pe;
 use crate::coll::teams::Teams;
 use pelago_fabric::lazy::LazyTable;
@@ -89,7 +89,7 @@ impl Maker {
         const HEADS_BYTES: usize = 16;
         let (most, eager_bytes) = match &out {
             Some(out) => {
-                let is_own = slots.is_some_and(|(to, _)| is_own_process(self.segment, to));
+                let is_own = slots.is_some_and(|(to, own)| are_of_one_process(self.segment, [to, own]));
                 let eager_bytes = if is_own { self.eager_bytes.process } else { self.eager_bytes.node };
                 (out.fifos[UNSOLICITED].message_bytes() - HEADS_BYTES, eager_bytes)
             }

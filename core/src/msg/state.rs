@@ -386,9 +386,11 @@ impl Unexpected {
     }
 }
 
-/// Whether the PE with this slot is a thread of this process.
-pub(super) fn is_own_process(segment: &Segment, slot: usize) -> bool {
-    segment.blocks()[slot].process[0].load(Ordering::Relaxed) == std::process::id().into()
+/// Whether the PEs with these slots are threads of one process.
+pub(super) fn are_of_one_process(segment: &Segment, slots: [usize; 2]) -> bool {
+    let [left, right] =
+        slots.map(|slot| segment.blocks()[slot].process.each_ref().map(|word| word.load(Ordering::Relaxed)));
+    left == right
 }
 
 impl State {
@@ -409,7 +411,7 @@ impl State {
             let to = own.expect("a PE that maps others has a slot beside theirs");
             inputs.get_or_make(pe, |_| shared.fifos(from, to).map(|fifo| fifo.consumer()));
         }
-        let is_other = |slot: usize| !is_own_process(shared, slot);
+        let is_other = |slot: usize| own.is_some_and(|own| !are_of_one_process(shared, [slot, own]));
         let eager_bytes = EagerBytes::new(limits, mapped.iter().any(|&(_, slot)| is_other(slot)));
         let kept = limits.unexpected_bytes / n_pes / UNIT_BYTES;
         let kept_max = (kept as u64).max(KEPT_MIN);
