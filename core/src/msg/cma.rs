@@ -88,7 +88,7 @@ struct Class {
     until_trials: u32,
     /// The same after those.
     pause: u32,
-    /// Bytes that the trials in pieces must have.
+    /// Bytes that the trials in pieces must still have, so that they touch the whole FIFO.
     bytes_min: usize,
     /// The nanoseconds of a byte in the last trials of reads.
     read_ns: f64,
@@ -154,7 +154,7 @@ impl Class {
     /// Whether a message in pieces that was asked for at `start` has waited for its sender.
     fn is_late(&self, bytes: usize, start: Instant) -> bool {
         let read_ns = if self.reads.are_over() { self.reads.best } else { self.read_ns };
-        // Pages that are touched for the first time take less than this.
+        // To touch pages for the first time takes longer than to copy, but less than `LATE`.
         let touches_pages = self.until_trials == 0 && self.pieces.bytes < self.bytes_min;
         ns_per_byte(bytes, start) > LATE_PIECES * read_ns && (!touches_pages || start.elapsed() > LATE)
     }
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn a_message_that_is_late_already_is_not_waited_for() {
         let mut cma = tried(0.05, 0.01);
-        let Some(long_ago) = Instant::now().checked_sub(2 * LATE) else { return };
+        let long_ago = Instant::now().checked_sub(2 * LATE).expect("the clock has run for that long");
         for n in 1..=LATE_COUNT_MAX / LATE_COUNT {
             assert!(!cma.reads(65536, true), "{n}");
             cma.timed = Some((RequestId::from_code(1), 4096, long_ago));
