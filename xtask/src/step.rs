@@ -42,7 +42,12 @@ pub struct Rows {
     start: Option<Instant>,
     rows: Vec<(&'static str, String, String)>,
     failure: Option<Error>,
+    /// The last lines of steps that failed beside others, whose output lies far above the summary.
+    last_lines: String,
 }
+
+/// How many of them a step has.
+const LAST_LINES: usize = 40;
 
 /// Runs two lists of steps concurrently, each in its order; after a failure no further step begins. The
 /// output of the first list is printed at once, that of a step of the second list when the step has ended.
@@ -65,6 +70,7 @@ pub fn run_beside(steps: Vec<Step>, beside: Vec<Step>) -> Result<Rows> {
     let mut theirs = theirs.map_err(|_| anyhow!("a step panicked"))?;
     rows.rows.append(&mut theirs.rows);
     rows.failure = rows.failure.or(theirs.failure);
+    rows.last_lines += &theirs.last_lines;
     rows.start = Some(start);
     Ok(rows)
 }
@@ -114,16 +120,21 @@ impl Rows {
             Err(error) => {
                 let _ = has_failed.set(());
                 self.rows.push((name, elapsed, "FAILED".to_string()));
+                if output == Output::Kept {
+                    self.last_lines += &last_lines(&String::from_utf8_lossy(&text));
+                }
                 let repeat = format!("step `{name}` failed; to repeat it: {}", description(&work));
                 self.failure.get_or_insert(error.context(repeat));
             }
         }
     }
 
-    /// Prints a line for each step; returns the error of the first step that failed.
+    /// Prints the last lines of steps that failed beside others, and a line for each step; returns the error
+    /// of the first step that failed.
     pub fn summary(self) -> Result<()> {
         println!(
-            "\n== summary{}",
+            "{}\n== summary{}",
+            self.last_lines,
             self.start.map_or_else(String::new, |s| format!(" after {}", seconds(s.elapsed())))
         );
         for (name, elapsed, verdict) in self.rows {
@@ -131,6 +142,12 @@ impl Rows {
         }
         self.failure.map_or(Ok(()), Err)
     }
+}
+
+/// The last lines of the output of a step.
+fn last_lines(text: &str) -> String {
+    let skipped = text.lines().count().saturating_sub(LAST_LINES);
+    text.lines().skip(skipped).flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Does the work, and returns a remark for the summary. Output goes to `kept`, if it is given.
@@ -269,7 +286,10 @@ mod tests {
     #[test]
     fn a_failure_beside_is_a_failure() {
         let step = |name, script| vec![Step { name, work: Work::Command(shell(script)) }];
-        let rows = run_beside(step("good", "true"), step("bad", "exit 3")).unwrap();
+        let rows = run_beside(step("good", "echo all well"), step("bad", "seq 100; exit 3")).unwrap();
+        let lines: Vec<_> = rows.last_lines.lines().collect();
+        assert!(lines.len() == LAST_LINES && lines[0] == "62" && lines[38] == "100", "{lines:?}");
+        assert!(lines[39].starts_with("== bad: FAILED after"), "{lines:?}");
         let message = format!("{:#}", rows.summary().unwrap_err());
         assert!(message.contains("`bad` failed"), "{message}");
         let skipped = "echo 'test result: ok. 1 passed; 0 failed; 2 ignored; 0 measured'";

@@ -251,6 +251,15 @@ impl<'m> Fifo<'m> {
     }
 }
 
+/// Writes the words and the stamp of the message in this cell.
+#[inline(always)]
+fn publish(cell: &[AtomicU64; 8], words: Words, stamp: u64) {
+    cell[1].store(words[0], Ordering::Relaxed);
+    cell[2].store(words[1], Ordering::Relaxed);
+    // SYNC POINT fifo-message: releases words and payload to the consumer.
+    cell[0].store(stamp, Ordering::Release);
+}
+
 impl<'m> Producer<'m> {
     /// Bytes of the longest payload.
     pub fn message_bytes(&self) -> usize {
@@ -310,19 +319,9 @@ impl<'m> Producer<'m> {
                 place.store(word, Ordering::Relaxed);
             }
         }
-        self.publish(words, Fifo::stamp(self.tail, total));
+        publish(cell, words, Fifo::stamp(self.tail, total));
         self.tail = self.tail.wrapping_add(1);
         true
-    }
-
-    /// Writes the words and the stamp of the next message.
-    #[inline(always)]
-    fn publish(&self, words: Words, stamp: u64) {
-        let cell = self.fifo.cell(self.tail);
-        cell[1].store(words[0], Ordering::Relaxed);
-        cell[2].store(words[1], Ordering::Relaxed);
-        // SYNC POINT fifo-message: releases words and payload to the consumer.
-        cell[0].store(stamp, Ordering::Release);
     }
 
     /// Names the FIFO from the consumer's PE to this one.
@@ -383,7 +382,7 @@ impl<'m> Producer<'m> {
     ) -> bool {
         let Some(into) = self.take_place(bytes) else { return false };
         self.write_in_chunks(words, (into, bytes), &mut write);
-        self.publish(words, Fifo::stamp(self.tail, bytes));
+        publish(self.fifo.cell(self.tail), words, Fifo::stamp(self.tail, bytes));
         self.tail = self.tail.wrapping_add(1);
         true
     }
@@ -408,7 +407,7 @@ impl<'m> Producer<'m> {
                 // SYNC POINT fifo-chunk: releases the chunk to a consumer that follows.
                 written_word.store(written as u64, Ordering::Release);
                 if written == CHUNK_BYTES {
-                    self.publish(words, Fifo::stamp(self.tail, bytes) ^ BEGUN);
+                    publish(self.fifo.cell(self.tail), words, Fifo::stamp(self.tail, bytes) ^ BEGUN);
                 }
             }
         }
