@@ -4,7 +4,8 @@
 //! frame is sent at once. Otherwise it waits for others, and they are sent together: with the next progress,
 //! or when they are [`BATCH_BYTES`] long. Messages wait on while the PE goes on sending messages. A put that
 //! is not acknowledged is sent at once, as its receiver waits for it. Large data are sent from the source,
-//! without a copy; what waits for others is copied up to a greater length.
+//! without a copy; what waits for others is copied up to a greater length. Frames with large data are
+//! gathered too, up to [`PIECES_AT_ONCE`]: one call of the system takes less time than several.
 //!
 //! Invariant: bytes are sent in the order in which frames were pushed. The peer executes and acknowledges
 //! puts and messages in the order in which they were started, and replies to gets and atomics in theirs. So a
@@ -25,7 +26,10 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use series::Series;
+
 mod datagrams;
+mod series;
 
 /// Puts and messages without an acknowledgement, the next one included, up to which it is sent at once: a
 /// program that sends a few and then computes must not make their receiver wait for its next progress.
@@ -38,6 +42,11 @@ pub(super) const BATCH_BYTES: usize = 32 << 10;
 pub(super) const GATHERED_BYTES: usize = 4 << 10;
 /// The longest data of a frame that waits for others: a copy costs less than another call of the system.
 pub(super) const WAITING_BYTES: usize = 16 << 10;
+/// Pieces that one call of the system sends at most. A frame with large data is two. When there are as many,
+/// they do not wait any more.
+pub(super) const PIECES_AT_ONCE: usize = 8;
+/// Data of this length are sent at once: a call of the system for them alone takes no longer.
+pub(super) const ALONE_BYTES: usize = 128 << 10;
 /// Limits of a full queue: bytes and pieces to be sent, and the bytes that operations take until they are
 /// complete, here or at the peer: [`OPERATION_BYTES`] each, and the data of replies that the peer copies.
 const UNSENT_BYTES_MAX: usize = 4 << 20;
@@ -56,6 +65,18 @@ enum Piece {
     Repeated { bytes: Vec<u8>, sent: usize },
     /// Data at their source. If there is an owner, it gets an event when they are sent.
     AtSource { start: *const u8, bytes: usize, owner: Option<(Arc<CompletionQueue>, Token)> },
+}
+
+impl Piece {
+    /// Its bytes that are to be sent, and their number.
+    fn unsent(&self) -> (*const u8, usize) {
+        match self {
+            Piece::Copied { bytes, sent } | Piece::Repeated { bytes, sent } => {
+                (bytes[*sent..].as_ptr(), bytes.len() - *sent)
+            }
+            Piece::AtSource { start, bytes, .. } => (*start, *bytes),
+        }
+    }
 }
 
 /// Puts of one endpoint that were started one after another, or messages.
@@ -145,6 +166,7 @@ pub(super) struct SendQueue {
     pub(super) watches_room: bool,
     /// When this PE has looked for acknowledgements last, to send a frame at once in place of a batch.
     looked: Option<Instant>,
+    series: Series,
 }
 
 // SAFETY: sources and targets are kept by the starter of the operation, and may be accessed from any thread.
@@ -314,8 +336,15 @@ impl SendQueue {
             self.batch.set_len(start + fixed_bytes + copied_bytes);
         }
         if is_large {
+            // The replies to all gets that have come are sent together.
+            let waits = data.bytes < ALONE_BYTES
+                && match header.kind {
+                    Kind::Put => !self.is_due(&header) && self.series.waits(Instant::now()),
+                    Kind::Reply => self.pieces.len() < PIECES_AT_ONCE,
+                    _ => false,
+                };
             // SAFETY: the caller's promises are the same.
-            return unsafe { self.push_large(data, source) };
+            return unsafe { self.push_large(data, source, waits) };
         }
         if let Source::Stays(Some((completions, token))) = source {
             completions.push(Entry::Sent(token));
@@ -329,7 +358,12 @@ impl SendQueue {
     /// processor's string instruction: see [`copy::is_slow_distance`].
     #[cold]
     fn padding(&self, header: &Header, before_bytes: usize, source: *const u8) -> u8 {
-        let first = self.batch.len() - self.sent + before_bytes;
+        // The frames that wait lie in front of it, unless the connection has no room for it.
+        let waiting_bytes = match self.pieces.len() {
+            ..PIECES_AT_ONCE => self.pieces.iter().map(|piece| piece.unsent().1).sum(),
+            _ => 0,
+        };
+        let first = waiting_bytes + self.batch.len() - self.sent + before_bytes;
         let target = offset_in_page(header.word, header.offset);
         let has_target = header.kind.is_put();
         let is_quick = |words: &u8| {
@@ -358,7 +392,7 @@ impl SendQueue {
     /// Whether a frame with this header makes the queue send its bytes now.
     #[inline]
     pub(super) fn is_due(&self, header: &Header) -> bool {
-        !header.is_acknowledged() || self.is_word_due() || !self.pieces.is_empty()
+        !header.is_acknowledged() || self.is_word_due() || self.pieces.len() >= PIECES_AT_ONCE
     }
 
     /// The same for the put of a word, before which no large data are.
@@ -368,14 +402,19 @@ impl SendQueue {
         are_few || self.batch.len() - self.sent >= BATCH_BYTES
     }
 
-    /// Adds the data of a frame whose header and operands were added.
+    /// Adds the data of a frame whose header and operands were added. Data at their source may wait for those
+    /// of other frames.
     ///
     /// # Safety
     /// As [`push`](SendQueue::push).
     #[cold]
-    unsafe fn push_large(&mut self, data: Data, source: Source) -> io::Result<()> {
+    unsafe fn push_large(&mut self, data: Data, source: Source, may_wait: bool) -> io::Result<()> {
         let (mut sent, mut outcome) = (0, self.end_run());
-        if let Some(socket) = self.socket.filter(|_| self.pieces.is_empty()) {
+        let waits = may_wait && matches!(source, Source::Stays(_));
+        if let Some(socket) = self.socket.filter(|_| !waits && outcome.is_ok()) {
+            outcome = self.flush_pieces(socket).map(drop);
+        }
+        if let Some(socket) = self.socket.filter(|_| !waits && self.pieces.is_empty()) {
             self.streamed = self.started;
             let gathered = &self.batch[self.sent..];
             let parts =
@@ -395,6 +434,7 @@ impl SendQueue {
                 // The data are queued all the same: another connection may take the place of this one.
                 Err(error) => outcome = Err(error),
             }
+            self.looked = Some(Instant::now());
         }
         // SAFETY: the rest lies inside the data, as no more of them than there are was sent.
         let (start, bytes) = unsafe { (data.start.add(sent), data.bytes - sent) };
@@ -504,16 +544,30 @@ impl SendQueue {
 
     #[cold]
     fn flush_pieces(&mut self, socket: RawFd) -> io::Result<bool> {
-        while let Some(piece) = self.pieces.front_mut() {
-            let (place, length) = match piece {
-                Piece::Copied { bytes, sent } | Piece::Repeated { bytes, sent } => {
-                    (bytes[*sent..].as_ptr(), bytes.len() - *sent)
-                }
-                Piece::AtSource { start, bytes, .. } => (*start, *bytes),
-            };
+        self.series.end(Instant::now());
+        while !self.pieces.is_empty() {
+            let mut parts = [socket::part(std::ptr::dangling(), 0); PIECES_AT_ONCE];
+            for (part, piece) in parts.iter_mut().zip(&self.pieces) {
+                let (start, bytes) = piece.unsent();
+                *part = socket::part(start, bytes);
+            }
+            let parts = &parts[..self.pieces.len().min(PIECES_AT_ONCE)];
             // SAFETY: a copy lies here, and the owner of a source keeps it until it is sent.
-            let moved = unsafe { stream::send(socket, &mut self.sealer, &[socket::part(place, length)]) }?;
+            let moved = unsafe { stream::send(socket, &mut self.sealer, parts) }?;
+            self.looked = Some(Instant::now());
             let Moved::Bytes(count) = moved else { return Ok(false) };
+            self.take_sent(count);
+        }
+        give_back(&mut self.pieces);
+        Ok(true)
+    }
+
+    /// Removes this number of bytes from the first pieces.
+    fn take_sent(&mut self, mut unnoted: usize) {
+        while let Some(piece) = self.pieces.front_mut().filter(|_| unnoted > 0) {
+            let length = piece.unsent().1;
+            let count = unnoted.min(length);
+            unnoted -= count;
             let is_new = !matches!(piece, Piece::Repeated { .. });
             self.sent_bytes += if is_new { count as u64 } else { 0 };
             match piece {
@@ -528,15 +582,13 @@ impl SendQueue {
                     *bytes -= count;
                 }
             }
-            if count < length {
-                continue;
-            }
-            if let Some(Piece::AtSource { owner: Some((completions, token)), .. }) = self.pieces.pop_front() {
+            if count == length
+                && let Some(Piece::AtSource { owner: Some((completions, token)), .. }) =
+                    self.pieces.pop_front()
+            {
                 completions.push(Entry::Sent(token));
             }
         }
-        give_back(&mut self.pieces);
-        Ok(true)
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::types::Event;
 use std::io::Read;
 use std::os::fd::AsRawFd;
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 
 #[test]
 fn padding_avoids_places_between_which_copies_are_slow() {
@@ -87,6 +87,106 @@ fn frames_that_wait_are_copied_up_to_a_length() {
     assert_eq!(sent(), [true], "its source may change");
     assert_eq!(push(&mut queue, WAITING_BYTES + 1, 9), (0, 2));
     assert!(sent().is_empty());
+}
+
+/// Starts a put, or adds a reply, of the first bytes of this memory, which outlives the queue.
+fn push(queue: &mut SendQueue, kind: Kind, data: &[u8], completions: &Arc<CompletionQueue>, token: Token) {
+    if kind == Kind::Put {
+        queue.count(Some(completions), Some(token));
+    }
+    let header = Header { bytes: data.len() as u32, word: token.into(), ..Header::control(kind, 0) };
+    let owner = (kind == Kind::Put).then(|| (Arc::clone(completions), token));
+    // SAFETY: the memory outlives the queue.
+    let pushed = unsafe {
+        queue.push(header, &[], Data { start: data.as_ptr(), bytes: data.len() }, Source::Stays(owner))
+    };
+    pushed.unwrap();
+    if kind == Kind::Put && queue.is_due(&header) {
+        queue.flush().unwrap();
+    }
+}
+
+/// Each datagram is what one call of the system has sent.
+#[test]
+fn long_frames_are_sent_together() {
+    const BYTES: usize = WAITING_BYTES + 4096;
+    let (theirs, ours) = UnixDatagram::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let (memory, completions) = (vec![7_u8; ALONE_BYTES], Arc::default());
+    let mut queue = SendQueue { socket: Some(ours.as_raw_fd()), ..SendQueue::default() };
+    let mut received = vec![0; 1 << 20];
+    let mut calls = || {
+        let next = || theirs.recv(&mut received).ok();
+        // Headers and padding come on top.
+        std::iter::from_fn(next).map(|bytes| bytes / BYTES).collect::<Vec<_>>()
+    };
+    for few in 0..AT_ONCE {
+        push(&mut queue, Kind::Put, &memory[..BYTES], &completions, few);
+        assert_eq!(calls(), [1], "a few are sent at once");
+    }
+    for waiting in 1..PIECES_AT_ONCE / 2 {
+        push(&mut queue, Kind::Put, &memory[..BYTES], &completions, 0);
+        assert!(calls().is_empty() && queue.pieces.len() == 2 * waiting);
+    }
+    push(&mut queue, Kind::Put, &memory[..BYTES], &completions, 0);
+    assert_eq!(calls(), [PIECES_AT_ONCE / 2], "as many as do not wait for others");
+    push(&mut queue, Kind::Put, &memory[..BYTES], &completions, 0);
+    push(&mut queue, Kind::Put, &memory, &completions, 0);
+    assert_eq!(calls(), [1, ALONE_BYTES / BYTES], "one that does not wait, behind those that do");
+    for _ in 0..3 {
+        push(&mut queue, Kind::Reply, &memory[..BYTES], &completions, 0);
+    }
+    assert!(calls().is_empty());
+    assert!(queue.flush().unwrap());
+    assert_eq!(calls(), [3], "replies to the gets that have come");
+}
+
+/// The peer is slow, so that calls of the system take parts of what waits, and end anywhere.
+#[test]
+fn long_frames_that_are_sent_in_parts_arrive_in_order() {
+    let (mut theirs, ours) = UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let memory: Vec<u8> = (0..1_u32 << 18).map(|i| (i / 5) as u8).collect();
+    let completions = Arc::default();
+    let mut queue = SendQueue { socket: Some(ours.as_raw_fd()), ..SendQueue::default() };
+    let frame = |n: usize| {
+        let kind = if n % 5 == 4 { Kind::Reply } else { Kind::Put };
+        (kind, &memory[n..n + 1000 + n * 7919 % (ALONE_BYTES + 9000)])
+    };
+    const FRAMES: usize = 200;
+    let (mut bytes, mut chunk) = (Vec::new(), vec![0; 50_000]);
+    for n in 0..FRAMES {
+        let (kind, data) = frame(n);
+        push(&mut queue, kind, data, &completions, n as Token);
+        let read = theirs.read(&mut chunk[..1 + n * 6007 % 50_000]).unwrap_or(0);
+        bytes.extend(&chunk[..read]);
+    }
+    while !queue.flush().unwrap() {
+        let read = theirs.read(&mut chunk).unwrap();
+        bytes.extend(&chunk[..read]);
+    }
+    while let Ok(read) = theirs.read(&mut chunk) {
+        bytes.extend(&chunk[..read]);
+    }
+    let (mut rest, mut header) = (&bytes[..], Header::control(Kind::Ack, 0));
+    for n in 0..FRAMES {
+        header.read(rest.first_chunk().unwrap()).unwrap();
+        let (kind, data) = frame(n);
+        assert_eq!((header.kind, header.word, header.data_bytes()), (kind, n as u64, data.len()));
+        let start = HEADER_BYTES + header.before_data_bytes();
+        assert!(rest[start..start + data.len()] == *data, "frame {n}");
+        rest = &rest[start + data.len()..];
+    }
+    assert!(rest.is_empty() && queue.sent_bytes as usize == bytes.len() && queue.copied_bytes == 0);
+    let mut sent = Vec::new();
+    completions.drain(&mut |event| {
+        if let Event::Sent(token) = event {
+            sent.push(token);
+        }
+    });
+    // Copies of short data are free before them.
+    sent.sort();
+    assert_eq!(sent, (0..FRAMES as Token).filter(|n| n % 5 != 4).collect::<Vec<_>>());
 }
 
 #[test]
