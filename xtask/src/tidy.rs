@@ -9,6 +9,7 @@ mod comment;
 mod folder;
 mod length;
 pub mod lexer;
+mod licence;
 mod manifest;
 mod mark;
 mod module_cycle;
@@ -60,6 +61,7 @@ pub fn run() -> Result<()> {
     let packages = workspace::metadata()?.packages;
     findings.extend(arrow::check(root, &packages));
     findings.extend(manifest::check(root, &packages));
+    findings.extend(licence::check(&workspace::locked_packages()?));
     findings.sort();
     for Finding { path, line, rule, message } in &findings {
         println!("{path}:{line}: [{rule}] {message}");

@@ -72,7 +72,19 @@ pub fn cargo(arguments: &[&str]) -> Command {
 
 /// The members of the workspace and its target folder.
 pub fn metadata() -> Result<Metadata> {
-    let output = cargo(&["metadata", "--format-version", "1", "--no-deps"])
+    metadata_with(&["--no-deps"])
+}
+
+/// The members of the workspace and all crates that they need on this kind of machine.
+pub fn locked_packages() -> Result<Vec<Package>> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let host = output_of(Command::new(rustc).args(["--print", "host-tuple"]))?;
+    Ok(metadata_with(&["--filter-platform", host.trim()])?.packages)
+}
+
+fn metadata_with(arguments: &[&str]) -> Result<Metadata> {
+    let output = cargo(&["metadata", "--format-version", "1"])
+        .args(arguments)
         .output()
         .context("cannot run cargo metadata")?;
     if !output.status.success() {
