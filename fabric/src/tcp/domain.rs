@@ -485,7 +485,7 @@ impl Domain {
                 self.send_later(peer, queue, Ok(()));
             } else if header.kind == Kind::Message {
                 self.gather(peer, &mut queue);
-            } else if !queue.is_listed {
+            } else if !queue.is_listed && queue.has_unsent() {
                 queue.is_listed = true;
                 self.unsent.add(peer.process);
             }

@@ -45,8 +45,10 @@ pub(super) const WAITING_BYTES: usize = 16 << 10;
 /// Pieces that one call of the system sends at most. A frame with large data is two. When there are as many,
 /// they do not wait any more.
 pub(super) const PIECES_AT_ONCE: usize = 8;
-/// Data of this length are sent at once: a call of the system for them alone takes no longer.
+/// Data of this length or more do not wait: a call of the system for them alone takes no longer.
 pub(super) const ALONE_BYTES: usize = 128 << 10;
+/// Frames of up to this length in front of large data are copied out of the batch, which keeps its memory.
+const COPIED_BYTES: usize = 1 << 10;
 /// Limits of a full queue: bytes and pieces to be sent, and the bytes that operations take until they are
 /// complete, here or at the peer: [`OPERATION_BYTES`] each, and the data of replies that the peer copies.
 const UNSENT_BYTES_MAX: usize = 4 << 20;
@@ -164,6 +166,8 @@ pub(super) struct SendQueue {
     pub(super) is_gathering: bool,
     /// Whether the poller watches for room to send.
     pub(super) watches_room: bool,
+    /// Whether the connection had no room for the rest of what was sent last.
+    lacks_room: bool,
     /// When this PE has looked for acknowledgements last, to send a frame at once in place of a batch.
     looked: Option<Instant>,
     series: Series,
@@ -183,7 +187,9 @@ impl SendQueue {
     /// closely are gathered, even if the peer is quick to acknowledge them: to send one takes longer than to
     /// gather several.
     pub(super) fn may_look_for_acks(&mut self, now: Instant) -> bool {
-        let may_look = self.looked.is_none_or(|looked| now.duration_since(looked) >= LOOK_INTERVAL);
+        let was_long_ago = |last: Instant| now.duration_since(last) >= LOOK_INTERVAL;
+        let may_look = self.looked.is_none_or(was_long_ago)
+            && (self.pieces.is_empty() || self.series.last_sent().is_none_or(was_long_ago));
         if may_look {
             self.looked = Some(now);
         }
@@ -202,6 +208,12 @@ impl SendQueue {
     #[inline]
     pub(super) fn takes_word(&self) -> bool {
         self.pieces.is_empty() && self.batch.len() < UNSENT_BYTES_MAX
+    }
+
+    /// Forgets how long puts have waited.
+    #[cfg(test)]
+    pub(super) fn forget_series(&mut self) {
+        self.series = Series::default();
     }
 
     /// Memory of the batch and of the lists, in bytes.
@@ -297,8 +309,8 @@ impl SendQueue {
         true
     }
 
-    /// Adds a frame. Large data are sent at once as far as the connection has room. The operands of a message
-    /// are the first words of its payload.
+    /// Adds a frame. Large data that do not wait are sent at once as far as the connection has room. The
+    /// operands of a message are the first words of its payload.
     ///
     /// # Safety
     /// The data are valid for reads as `source` says.
@@ -336,15 +348,8 @@ impl SendQueue {
             self.batch.set_len(start + fixed_bytes + copied_bytes);
         }
         if is_large {
-            // The replies to all gets that have come are sent together.
-            let waits = data.bytes < ALONE_BYTES
-                && match header.kind {
-                    Kind::Put => !self.is_due(&header) && self.series.waits(Instant::now()),
-                    Kind::Reply => self.pieces.len() < PIECES_AT_ONCE,
-                    _ => false,
-                };
             // SAFETY: the caller's promises are the same.
-            return unsafe { self.push_large(data, source, waits) };
+            return unsafe { self.push_large(&header, data, source) };
         }
         if let Source::Stays(Some((completions, token))) = source {
             completions.push(Entry::Sent(token));
@@ -392,7 +397,8 @@ impl SendQueue {
     /// Whether a frame with this header makes the queue send its bytes now.
     #[inline]
     pub(super) fn is_due(&self, header: &Header) -> bool {
-        !header.is_acknowledged() || self.is_word_due() || self.pieces.len() >= PIECES_AT_ONCE
+        let is_long = self.pieces.len() >= PIECES_AT_ONCE || self.lacks_room;
+        !header.is_acknowledged() || self.is_word_due() || is_long
     }
 
     /// The same for the put of a word, before which no large data are.
@@ -402,19 +408,35 @@ impl SendQueue {
         are_few || self.batch.len() - self.sent >= BATCH_BYTES
     }
 
-    /// Adds the data of a frame whose header and operands were added. Data at their source may wait for those
-    /// of other frames.
+    /// Whether a frame with large data at their source waits for others.
+    fn waits(&mut self, header: &Header, bytes: usize) -> bool {
+        let is_behind_repeated = matches!(self.pieces.front(), Some(Piece::Repeated { .. }));
+        if bytes >= ALONE_BYTES || self.socket.is_none() || is_behind_repeated {
+            return false;
+        }
+        match header.kind {
+            Kind::Put => !self.is_due(header) && self.series.waits(Instant::now()),
+            // The replies to all gets that have come are sent together.
+            Kind::Reply => self.pieces.len() < PIECES_AT_ONCE,
+            _ => false,
+        }
+    }
+
+    /// Adds the data of a frame whose header and operands were added.
     ///
     /// # Safety
     /// As [`push`](SendQueue::push).
     #[cold]
-    unsafe fn push_large(&mut self, data: Data, source: Source, may_wait: bool) -> io::Result<()> {
-        let (mut sent, mut outcome) = (0, self.end_run());
-        let waits = may_wait && matches!(source, Source::Stays(_));
-        if let Some(socket) = self.socket.filter(|_| !waits && outcome.is_ok()) {
+    unsafe fn push_large(&mut self, header: &Header, data: Data, source: Source) -> io::Result<()> {
+        self.end_run();
+        let waits = matches!(source, Source::Stays(_)) && self.waits(header, data.bytes);
+        let (mut sent, mut outcome) = (0, Ok(()));
+        // If there is no room, the caller tries again to send all of it.
+        let socket = self.socket.filter(|_| !waits && !self.lacks_room);
+        if let Some(socket) = socket {
             outcome = self.flush_pieces(socket).map(drop);
         }
-        if let Some(socket) = self.socket.filter(|_| !waits && self.pieces.is_empty()) {
+        if let Some(socket) = socket.filter(|_| self.pieces.is_empty()) {
             self.streamed = self.started;
             let gathered = &self.batch[self.sent..];
             let parts =
@@ -434,7 +456,8 @@ impl SendQueue {
                 // The data are queued all the same: another connection may take the place of this one.
                 Err(error) => outcome = Err(error),
             }
-            self.looked = Some(Instant::now());
+            self.lacks_room = sent < data.bytes;
+            self.series.has_sent(Instant::now());
         }
         // SAFETY: the rest lies inside the data, as no more of them than there are was sent.
         let (start, bytes) = unsafe { (data.start.add(sent), data.bytes - sent) };
@@ -505,8 +528,13 @@ impl SendQueue {
     /// Makes a piece of the batch.
     fn close_batch(&mut self) {
         if self.sent < self.batch.len() {
-            self.copied_bytes += self.batch.len() - self.sent;
-            self.pieces.push_back(Piece::Copied { bytes: std::mem::take(&mut self.batch), sent: self.sent });
+            let unsent = &self.batch[self.sent..];
+            self.copied_bytes += unsent.len();
+            let (bytes, sent) = match unsent.len() {
+                ..=COPIED_BYTES => (unsent.to_vec(), 0),
+                _ => (std::mem::take(&mut self.batch), self.sent),
+            };
+            self.pieces.push_back(Piece::Copied { bytes, sent });
         }
         self.clear_batch();
     }
@@ -516,6 +544,7 @@ impl SendQueue {
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         let Some(socket) = self.socket else { return Ok(!self.has_unsent()) };
         if self.datagrams.is_some() && self.flush_datagram() {
+            self.lacks_room = false;
             return Ok(true);
         }
         if !self.pieces.is_empty() && !self.flush_pieces(socket)? {
@@ -538,13 +567,16 @@ impl SendQueue {
             }
         }
         self.clear_batch();
+        self.lacks_room = false;
         self.streamed = self.started;
         Ok(true)
     }
 
     #[cold]
     fn flush_pieces(&mut self, socket: RawFd) -> io::Result<bool> {
-        self.series.end(Instant::now());
+        // Nothing tells how long more puts would have waited if as many as are sent together have come.
+        let is_full = self.pieces.len() >= PIECES_AT_ONCE;
+        self.series.end(Instant::now(), is_full);
         while !self.pieces.is_empty() {
             let mut parts = [socket::part(std::ptr::dangling(), 0); PIECES_AT_ONCE];
             for (part, piece) in parts.iter_mut().zip(&self.pieces) {
@@ -554,7 +586,8 @@ impl SendQueue {
             let parts = &parts[..self.pieces.len().min(PIECES_AT_ONCE)];
             // SAFETY: a copy lies here, and the owner of a source keeps it until it is sent.
             let moved = unsafe { stream::send(socket, &mut self.sealer, parts) }?;
-            self.looked = Some(Instant::now());
+            self.series.has_sent(Instant::now());
+            self.lacks_room = !matches!(moved, Moved::Bytes(_));
             let Moved::Bytes(count) = moved else { return Ok(false) };
             self.take_sent(count);
         }

@@ -3,7 +3,6 @@
 use super::super::datagram::DatagramSender;
 use super::super::frame::{Header, Kind};
 use super::{Piece, SendQueue};
-use std::io;
 
 impl SendQueue {
     /// Begins to use a sender of datagrams, and asks the peer whether they arrive.
@@ -43,15 +42,10 @@ impl SendQueue {
 
     /// Ends the run of datagrams before large data, which the connection carries.
     #[cold]
-    pub(super) fn end_run(&mut self) -> io::Result<()> {
-        let Some(datagrams) = &mut self.datagrams else { return Ok(()) };
-        datagrams.note_long();
-        self.repeat_run();
-        match self.socket {
-            Some(socket) if matches!(self.pieces.front(), Some(Piece::Repeated { .. })) => {
-                self.flush_pieces(socket).map(drop)
-            }
-            _ => Ok(()),
+    pub(super) fn end_run(&mut self) {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.note_long();
+            self.repeat_run();
         }
     }
 

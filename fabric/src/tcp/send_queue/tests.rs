@@ -10,7 +10,11 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 fn padding_avoids_places_between_which_copies_are_slow() {
     for kind in [Kind::Put, Kind::PutSignal, Kind::Reply, Kind::Message] {
         for (source, offset) in (0..8192).step_by(8).flat_map(|s| (0..512).step_by(8).map(move |o| (s, o))) {
-            let queue = SendQueue { batch: vec![0; source % 4 * 32], ..SendQueue::default() };
+            let mut queue = SendQueue { batch: vec![0; source % 4 * 32], ..SendQueue::default() };
+            // Frames that wait lie in front of some.
+            for bytes in (0..offset as usize % 3).map(|n| 40 * n + 24) {
+                queue.pieces.push_back(Piece::Copied { bytes: vec![0; bytes + 8], sent: 8 });
+            }
             // Half of the targets lie in memory that is exposed, from the byte 16 of a page on.
             let is_exposed = source % 16 == 8;
             let (word, start) = if is_exposed { (1 << 63 | 5 << 12 | 16, 16) } else { (7, 0) };
@@ -18,7 +22,8 @@ fn padding_avoids_places_between_which_copies_are_slow() {
             let before_bytes = HEADER_BYTES + kind.operand_bytes();
             let padding = queue.padding(&header, before_bytes, source as *const u8);
             let header = Header { padding, ..header };
-            let place = queue.batch.len() + HEADER_BYTES + header.before_data_bytes();
+            let waiting_bytes: usize = queue.pieces.iter().map(|piece| piece.unsent().1).sum();
+            let place = waiting_bytes + queue.batch.len() + HEADER_BYTES + header.before_data_bytes();
             assert!(!copy::is_slow_distance(place, source), "{kind:?} from {source}");
             let is_put = kind.is_put();
             assert!(
@@ -130,7 +135,9 @@ fn long_frames_are_sent_together() {
     }
     push(&mut queue, Kind::Put, &memory[..BYTES], &completions, 0);
     assert_eq!(calls(), [PIECES_AT_ONCE / 2], "as many as do not wait for others");
+    queue.forget_series();
     push(&mut queue, Kind::Put, &memory[..BYTES], &completions, 0);
+    assert!(calls().is_empty() && queue.pieces.len() == 2);
     push(&mut queue, Kind::Put, &memory, &completions, 0);
     assert_eq!(calls(), [1, ALONE_BYTES / BYTES], "one that does not wait, behind those that do");
     for _ in 0..3 {
@@ -139,6 +146,37 @@ fn long_frames_are_sent_together() {
     assert!(calls().is_empty());
     assert!(queue.flush().unwrap());
     assert_eq!(calls(), [3], "replies to the gets that have come");
+    if let Some(long_ago) = Instant::now().checked_sub(Duration::from_secs(1)) {
+        assert!(queue.series.waits(long_ago));
+        queue.series.end(Instant::now(), false);
+        push(&mut queue, Kind::Put, &memory[..BYTES], &completions, 0);
+        assert_eq!(calls(), [1], "the program computes after a series");
+    }
+}
+
+/// What was sent in datagrams counts once.
+#[test]
+fn a_call_of_the_system_may_end_in_any_piece() {
+    let memory = [7_u8; 30];
+    let pieces = [
+        Piece::Repeated { bytes: vec![0; 12], sent: 2 },
+        Piece::Copied { bytes: vec![0; 20], sent: 0 },
+        Piece::AtSource { start: memory.as_ptr(), bytes: 30, owner: None },
+    ];
+    let mut queue = SendQueue { pieces: pieces.into(), copied_bytes: 20, ..SendQueue::default() };
+    let mut left = |count| {
+        queue.take_sent(count);
+        (
+            queue.pieces.len(),
+            queue.sent_bytes,
+            queue.copied_bytes,
+            queue.pieces.front().map(|piece| piece.unsent().1),
+        )
+    };
+    assert_eq!(left(3), (3, 0, 20, Some(7)));
+    assert_eq!(left(8), (2, 1, 19, Some(19)));
+    assert_eq!(left(24), (1, 25, 0, Some(25)));
+    assert_eq!(left(25), (0, 50, 0, None));
 }
 
 /// The peer is slow, so that calls of the system take parts of what waits, and end anywhere.

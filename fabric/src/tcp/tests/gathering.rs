@@ -1,7 +1,7 @@
 //! Frames that wait for others, and acknowledgements that wait for a frame.
 
 use super::super::domain::OwedAcks;
-use super::super::send_queue::{AT_ONCE, LOOK_INTERVAL, SendQueue};
+use super::super::send_queue::{AT_ONCE, LOOK_INTERVAL, SendQueue, WAITING_BYTES};
 use super::*;
 use crate::sync::Ordering;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -62,13 +62,66 @@ fn gathered_puts_wait_for_others_until_the_next_progress() {
     assert!(!waits(), "progress sends them");
 }
 
+/// Large data.
+const LONG_BYTES: usize = WAITING_BYTES + 4096;
+
+/// Starts a put of large data, with a signal or without one.
+fn start_long(pe: &Tcp, data: &[u8], kind: Kind) {
+    let (target, completion) = (Remote { key: KEY, offset_bytes: 8 }, Completion::Counted);
+    let put = Put { pe: 1, target, source: data.as_ptr(), bytes: data.len(), completion };
+    let word = Remote { key: KEY, offset_bytes: 0 };
+    let atomic = Atomic { kind: AtomicKind::U64, op: AtomicOp::Add, operand: 1, compare: 0 };
+    // SAFETY: the data outlive the job, and both places lie in the region.
+    let status = unsafe {
+        match kind {
+            Kind::PutSignal => pe.put_signal(put, Signal { word, atomic }),
+            _ => pe.put(put),
+        }
+    };
+    assert_eq!(status, Status::Pending);
+}
+
+#[test]
+fn long_puts_of_a_series_wait_for_each_other_until_the_next_progress() {
+    let data = vec![7_u8; LONG_BYTES];
+    let job = Job::open(2);
+    job.put(0, 1, 1);
+    let pe = &job.endpoints[0];
+    let waits = || pe.domain.peer(1).send_queue().has_unsent();
+    // This thread may have lost its processor while a put has waited.
+    let start = |kind| {
+        pe.domain.peer(1).send_queue().forget_series();
+        start_long(pe, &data, kind);
+    };
+    for number in 1..=AT_ONCE {
+        start(Kind::Put);
+        assert!(!waits(), "put {number} waits for nothing");
+    }
+    start(Kind::Put);
+    assert!(waits(), "the next one waits for others");
+    start(Kind::PutSignal);
+    assert!(!waits(), "a put with a signal takes it along");
+    start(Kind::Put);
+    pe.progress(&mut |_| ()).unwrap();
+    assert!(!waits(), "progress sends it");
+    start(Kind::Put);
+    assert_eq!(pe.send(1, 0, &[7; 100]), Status::Done);
+    assert!(waits() && pe.may_sleep() && !waits(), "a PE that is about to sleep sends all");
+    job.until("all of them", || pe.completions().puts == u64::from(AT_ONCE) + 5);
+    assert_eq!(job.memory[1][REGION_BYTES / 8..][..2], [GUARD + 1, 0x0707_0707_0707_0707]);
+}
+
 #[test]
 fn operations_that_were_acknowledged_unseen_let_no_other_wait() {
     let job = Job::open(2);
     job.put(0, 1, 1);
     let (origin, target) = (&job.endpoints[0], &job.endpoints[1]);
     let waits = || origin.domain.peer(1).send_queue().has_unsent();
-    for number in 0..10 * u64::from(AT_ONCE) {
+    let long = vec![7_u8; LONG_BYTES];
+    for number in 0..20 * u64::from(AT_ONCE) {
+        if number >= 10 * u64::from(AT_ONCE) {
+            start_long(origin, &long, Kind::PutSignal);
+        }
         assert_eq!(origin.send(1, number, &[7; 100]), Status::Done);
         assert!(
             !waits(),
