@@ -314,16 +314,18 @@ fn sized(wishes: Wishes, node_memory: impl Fn(u64) -> u64, n_pes: usize) -> Layo
         0 => HEAP_BYTES_FALLBACK,
         total => total / HEAP_SHARE.1 * HEAP_SHARE.0 / n_pes,
     };
-    let heap_bytes = match wishes.heap {
-        SHARE => share,
-        // The memory of a library and of static variables lies beside the default size.
+    // The second is what a library and static variables need beside the default size.
+    let (plain_bytes, extra_bytes) = match wishes.heap {
+        SHARE => (share, 0),
         heap if heap & BEYOND_DEFAULT != 0 => {
-            share.min(HEAP_BYTES_DEFAULT).saturating_add((heap ^ BEYOND_DEFAULT) as usize)
+            let extra_bytes = (heap ^ BEYOND_DEFAULT) as usize;
+            (share.saturating_sub(extra_bytes).max(share / 2).min(HEAP_BYTES_DEFAULT), extra_bytes)
         }
-        heap_bytes => heap_bytes as usize,
+        heap_bytes => (heap_bytes as usize, 0),
     };
+    let heap_bytes = plain_bytes.saturating_add(extra_bytes);
     let pool_bytes = match wishes.pool {
-        0 => heap_bytes.max(POOL_BYTES_MIN),
+        0 => plain_bytes.max(POOL_BYTES_MIN),
         SHARE => share.max(POOL_BYTES_MIN),
         pool_bytes => pool_bytes as usize,
     };
@@ -389,8 +391,12 @@ mod tests {
         assert_eq!(sizes(AUTO, 0, 2), 512 << 20, "the node does not say what it has");
         assert_eq!(sizes(AUTO, 1 << 30, 3), 256 << 20, "a share that is less");
         assert_eq!(sizes(AUTO | 32 << 20, 64 << 30, 2), 544 << 20, "what a library needs is added");
-        assert_eq!(sizes(AUTO | 32 << 20, 1 << 30, 3), 288 << 20, "also beside a share that is less");
-        assert_eq!(sizes(AUTO | 1 << 30, 4 << 30, 4), (512 << 20) + (1 << 30), "also if it is more");
+        assert_eq!(sizes(AUTO | 32 << 20, 1 << 30, 3), 256 << 20, "a share has room for it");
+        assert_eq!(
+            sizes(AUTO | 1 << 30, 4 << 30, 4),
+            (384 << 20) + (1 << 30),
+            "at least half a share remains"
+        );
         assert_eq!(sizes(SHARE, 64 << 30, 2), 24 << 30, "a share that was asked for");
         assert_eq!(sizes(3 << 30, 1 << 30, 2), 3 << 30, "a size that was asked for");
         let pool = |pool: u64, node_memory: u64| {
@@ -400,5 +406,15 @@ mod tests {
         assert_eq!(pool(0, 64 << 30), 512 << 20, "as the heap");
         assert_eq!(pool(SHARE, 64 << 30), 24 << 30, "a share");
         assert_eq!(pool(48 << 20, 64 << 30), 48 << 20, "a size that was asked for");
+    }
+
+    /// Half of an address space of 488 MiB is for heaps, the other half for pools.
+    #[test]
+    fn memory_of_a_library_fits_into_a_small_address_space() {
+        const LIMIT: usize = 488 << 20;
+        let wishes =
+            Wishes { heap: BEYOND_DEFAULT | 32 << 20, pool: 0, ring: 4096, node_memory: LIMIT as u64 / 2 };
+        let layout = sized(wishes, |memory| memory, 2);
+        assert!(2 * (layout.heap_bytes + layout.pool_bytes) <= LIMIT * 3 / 4, "{layout:?}");
     }
 }

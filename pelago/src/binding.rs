@@ -275,10 +275,11 @@ impl<T: Element> View<'_, T> {
         self.world().core().ring_sleepers_for_data();
         self.world().progress();
         let found = look();
-        if found.is_some() {
+        match found {
             // SYNC POINT put-order: acquires the stores that the writer released by its fence before it
             // wrote.
-            fence(Ordering::Acquire);
+            Some(_) => fence(Ordering::Acquire),
+            None => _ = self.world().core().note_test(false),
         }
         found
     }

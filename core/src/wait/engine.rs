@@ -42,6 +42,8 @@ pub struct Engine {
     pub open_handlers: AtomicU32,
     /// Whether this PE has sent or received a two-sided message, or one has come over the network.
     pub uses_messages: AtomicBool,
+    /// Counts the tests of the program that have found nothing, where PEs share cores.
+    pub(super) vain_tests: AtomicU32,
 }
 
 impl Deref for Engine {
@@ -77,6 +79,7 @@ impl Engine {
             active_operations: AtomicU32::new(0),
             open_handlers: AtomicU32::new(0),
             uses_messages: AtomicBool::new(false),
+            vain_tests: AtomicU32::new(0),
             state: ProgressState::new(job),
         }
     }

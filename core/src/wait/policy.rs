@@ -40,6 +40,8 @@ const STRIDE_MAX: u32 = 1024;
 /// How long to spin and to yield before sleeping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitPolicy {
+    /// Whether PEs share cores.
+    pub(super) is_crowded: bool,
     pub(super) spins: u32,
     /// The number of polls before a PE yields its core that are a part of a recorded wait. While operations
     /// are recorded, these take the place of the others.
@@ -82,6 +84,7 @@ impl WaitPolicy {
         let has_neighbours = net.is_some() && n_here > 1;
         let spins_between = if has_neighbours { [BETWEEN_MAPPED, BETWEEN].map(polls_in) } else { [0; 2] };
         WaitPolicy {
+            is_crowded: n_here > cores,
             spins,
             recorded_spins: 0,
             yields: settings.yields.unwrap_or(yields),
@@ -115,7 +118,7 @@ impl WaitPolicy {
     /// The policy of a PE of one of several nodes on a machine whose cores the PEs of all outnumber.
     pub fn crowded(self, settings: &Settings) -> WaitPolicy {
         let most = if settings.spins.is_none() { CROWDED_SPINS } else { u32::MAX };
-        WaitPolicy { spins: self.spins.min(most), ..self }
+        WaitPolicy { is_crowded: true, spins: self.spins.min(most), ..self }
     }
 
     /// The policy of a PE that records its waits, so that their first polls are recorded as well.

@@ -6,7 +6,11 @@ use crate::Pe;
 use crate::endpoint::Endpoint;
 use crate::progress::Trouble;
 use crate::progress::purpose::Purpose;
+use pelago_fabric::sync::Ordering;
 use std::sync::Arc;
+
+/// Tests that find nothing, one of which yields a shared core: a yield takes about ten times as long as a test.
+const TESTS_PER_YIELD: u32 = 10;
 
 impl Engine {
     /// Makes progress: processes messages that have arrived, serves requests of other PEs, and starts
@@ -21,6 +25,26 @@ impl Engine {
         }
         if self.is_busy() {
             self.drive_all();
+        }
+    }
+
+    /// Notes the result of a test of the program, and returns it. Where PEs share cores, every
+    /// [`TESTS_PER_YIELD`]th test that fails yields the core: the PE that is waited for may need it.
+    #[inline]
+    pub fn note_test(&self, succeeds: bool) -> bool {
+        if !succeeds && self.policy.is_crowded {
+            self.yield_after_tests();
+        }
+        succeeds
+    }
+
+    #[cold]
+    fn yield_after_tests(&self) {
+        // Threads that count at the same time may lose a test, which does no harm.
+        let tests = self.vain_tests.load(Ordering::Relaxed).wrapping_add(1);
+        self.vain_tests.store(tests, Ordering::Relaxed);
+        if tests.is_multiple_of(TESTS_PER_YIELD) {
+            std::thread::yield_now();
         }
     }
 

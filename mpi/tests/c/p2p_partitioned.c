@@ -126,6 +126,39 @@ static void to_nobody(void) {
     for (int i = 0; i < 3; i++) MPI_Request_free(&requests[i]);
 }
 
+/* A message that is shorter than the buffer changes nothing behind its end, also where the receiver's type has
+ * gaps. A partition behind it has arrived when all of the message has. */
+static void shorter(void) {
+    int next = (me + 1) % n, before = (me + n - 1) % n, out[4] = {1, 2, 3, 4}, in[16], flag, count;
+    MPI_Datatype wide;
+    MPI_Type_create_resized(MPI_INT, 0, 2 * sizeof(int), &wide);
+    MPI_Type_commit(&wide);
+    for (int with_gaps = 0; with_gaps < 2; with_gaps++) {
+        const int step = with_gaps ? 2 : 1;
+        const MPI_Datatype type = with_gaps ? wide : MPI_INT;
+        MPI_Request requests[2];
+        MPI_Status statuses[2];
+        for (int i = 0; i < 16; i++) in[i] = -1;
+        MPI_Psend_init(out, 2, 2, MPI_INT, next, 10, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+        MPI_Precv_init(in, 2, 4, type, before, 10, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+        MPI_Startall(2, requests);
+        MPI_Parrived(requests[1], 1, &flag);
+        CHECK(n > 1 || !flag, "partition 1 has arrived before one is ready");
+        MPI_Pready_range(0, 1, requests[0]);
+        do MPI_Parrived(requests[1], 1, &flag); while (!flag);
+        MPI_Waitall(2, requests, statuses);
+        MPI_Get_count(&statuses[1], type, &count);
+        CHECK(count == 4, "%d elements", count);
+        for (int i = 0; i < 8; i++) {
+            const int expected = i < 4 ? i + 1 : -1;
+            CHECK(in[i * step] == expected, "element %d is %d, step %d", i, in[i * step], step);
+        }
+        MPI_Request_free(&requests[0]);
+        MPI_Request_free(&requests[1]);
+    }
+    MPI_Type_free(&wide);
+}
+
 int main(int argc, char **argv) {
     int all;
     MPI_Init(&argc, &argv);
@@ -137,6 +170,7 @@ int main(int argc, char **argv) {
     exchange(3, 12, 1200, 2);
     exchange(2, 5, 100000, 2);
     gaps();
+    shorter();
     to_nobody();
     mistakes();
     MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

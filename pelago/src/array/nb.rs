@@ -335,7 +335,7 @@ impl<'scope> Region<'scope> {
         if is_done {
             self.world.core().order_stores();
         }
-        is_done
+        self.world.core().note_test(is_done)
     }
 
     /// Waits until all operations started in this region are complete.

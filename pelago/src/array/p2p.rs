@@ -134,9 +134,10 @@ impl<'a, T: Element + PartialOrd> Local<'a, T> {
         world.core().ring_sleepers_for_data();
         world.progress();
         let found = look();
-        if found.is_some() {
+        match found {
             // SYNC POINT put-order: acquires what the writer released by its fence before it wrote.
-            fence(Ordering::Acquire);
+            Some(_) => fence(Ordering::Acquire),
+            None => _ = world.core().note_test(false),
         }
         found
     }

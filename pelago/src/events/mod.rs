@@ -33,7 +33,8 @@ pub trait Event {
     /// Makes progress, and returns whether the event has occurred.
     fn test(&self) -> bool {
         self.world().progress();
-        self.probe().look(self.world().core())
+        let has_occurred = self.probe().look(self.world().core());
+        self.world().core().note_test(has_occurred)
     }
 }
 

@@ -417,7 +417,9 @@ impl<'scope> Handle<'scope> {
         match self.entry() {
             Entry::Done(_) | Entry::TooLong(..) => true,
             Entry::Open(id, room) => {
-                let Some(status) = self.world.core().test_message(id) else { return false };
+                let Some(status) = self.world.core().test_message(id) else {
+                    return self.world.core().note_test(false);
+                };
                 // Unless a wait returns the error, the end of the scope reports it.
                 let is_too_long = status.bytes > room;
                 let entry = if is_too_long { Entry::TooLong(status, room) } else { Entry::Done(status) };

@@ -97,7 +97,8 @@ impl Request<'_> {
     /// Makes progress, and returns whether the operation is over at this member.
     pub fn test(&self) -> bool {
         self.world.progress();
-        self.progress.is_done()
+        let is_done = self.progress.is_done();
+        self.world.core().note_test(is_done)
     }
 
     /// Waits until the operation is over at this member.

@@ -233,7 +233,8 @@ impl ReceiveState {
         true
     }
 
-    /// Goes on; whether these bytes have arrived. Where no partition has bytes, all must have arrived.
+    /// Goes on; whether these bytes have arrived. For bytes behind the message, and where no partition has
+    /// bytes, all must have arrived.
     fn have_arrived(&mut self, mpi: &Mpi, range: std::ops::Range<usize>) -> bool {
         if !self.is_met(mpi) {
             mpi.core.progress();
@@ -241,9 +242,12 @@ impl ReceiveState {
                 return false;
             }
         }
+        let n = self.receives.len();
         let (first, last) = match self.header[2] as usize {
-            0 => (0, self.receives.len()),
-            bytes => (range.start / bytes, range.end.div_ceil(bytes).min(self.receives.len())),
+            bytes if bytes > 0 && range.start < n * bytes => {
+                (range.start / bytes, range.end.div_ceil(bytes).min(n))
+            }
+            _ => (0, n),
         };
         let mut all = true;
         for receive in self.receives.iter_mut().take(last).skip(first) {
@@ -275,11 +279,13 @@ impl ReceiveState {
             return;
         }
         let bytes = self.total() / self.partitions;
-        let part = &data[partition * bytes..][..bytes];
+        let message_bytes = ((self.header[1] * self.header[2]) as usize).min(self.total());
+        let received_bytes = message_bytes.saturating_sub(partition * bytes).min(bytes);
+        let part = &data[partition * bytes..][..received_bytes];
         let distance = self.datatype.extent() * self.count as isize * partition as isize;
         let buffer = std::ptr::with_exposed_provenance_mut::<u8>(self.buffer).wrapping_offset(distance);
         // SAFETY: the program keeps the buffer until the operation is complete.
-        unsafe { self.datatype.unpack(part.as_ptr(), bytes, buffer) };
+        unsafe { self.datatype.unpack(part.as_ptr(), part.len(), buffer) };
     }
 
     fn poll(&mut self, mpi: &Mpi) -> Option<Outcome> {
@@ -552,6 +558,6 @@ pub unsafe fn parrived(mpi: &Mpi, request: MPI_Request, partition: c_int, flag: 
         mpi.core.ring_own_sleepers();
     }
     // SAFETY: the caller's pointer is valid for one value.
-    unsafe { flag.write(has_arrived.into()) };
+    unsafe { flag.write(mpi.core.note_test(has_arrived).into()) };
     Ok(())
 }

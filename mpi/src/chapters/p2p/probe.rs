@@ -54,7 +54,7 @@ pub unsafe fn iprobe(
     };
     // SAFETY: the caller's pointers are valid for one value each; the status may be null.
     unsafe {
-        flag.write(seen.is_some().into());
+        flag.write(mpi.core.note_test(seen.is_some()).into());
         if let Some(seen) = seen {
             store(status, &seen);
         }
@@ -120,7 +120,7 @@ pub unsafe fn improbe(
     };
     // SAFETY: the caller's pointers are valid for one value each; the status may be null.
     unsafe {
-        flag.write(taken.is_some().into());
+        flag.write(mpi.core.note_test(taken.is_some()).into());
         if let Some((kept, seen)) = taken {
             place.write(kept);
             store(status, &seen);

@@ -115,7 +115,9 @@ fn failure(outcome: &Outcome) -> Error {
 /// Makes progress, and looks whether the operation of a request is over. An inactive request stays inactive.
 pub(super) unsafe fn poll(mpi: &Mpi, handle: MPI_Request) -> Result<Option<Outcome>> {
     // SAFETY: the caller promises what this function requires.
-    unsafe { look(handle, |active| active.poll(mpi)) }
+    let outcome = unsafe { look(handle, |active| active.poll(mpi)) }?;
+    mpi.core.note_test(outcome.is_some());
+    Ok(outcome)
 }
 
 /// The same without progress, which the caller makes once for all requests that it looks at.
@@ -303,7 +305,7 @@ pub unsafe fn testall(
     let mut all = are_over()?;
     if !all {
         mpi.core.progress();
-        all = are_over()?;
+        all = mpi.core.note_test(are_over()?);
     }
     // SAFETY: the caller's pointer is valid for one value.
     unsafe { flag.write(all.into()) };
@@ -344,6 +346,7 @@ unsafe fn any(
     if found.is_none() {
         mpi.core.progress();
         (_, found) = look()?;
+        mpi.core.note_test(found.is_some() || must_wait);
     }
     if found.is_none() && must_wait {
         // The wait makes progress.

@@ -140,7 +140,7 @@ pub unsafe fn win_test(mpi: &Mpi, win: MPI_Win, flag: *mut c_int) -> Result {
     let mut tokens = take_exposure(window, "MPI_Win_test")?;
     mpi.core.progress();
     tokens.retain_mut(|token| !token.test(mpi));
-    let is_over = tokens.is_empty();
+    let is_over = mpi.core.note_test(tokens.is_empty());
     match is_over {
         true => fence(Ordering::SeqCst),
         false => window.epoch().exposure = Some(tokens),
