@@ -9,7 +9,7 @@ use crate::progress::purpose::Purpose;
 use pelago_fabric::sync::Ordering;
 use std::sync::Arc;
 
-/// Tests that find nothing, one of which yields a shared core: a yield takes about ten times as long as a test.
+/// Tests that find nothing, one of which yields a shared core: a yield takes about as long as ten tests.
 const TESTS_PER_YIELD: u32 = 10;
 
 impl Engine {

@@ -154,7 +154,7 @@ fn long_frames_are_sent_together() {
     }
 }
 
-/// What was sent in datagrams counts once.
+/// Bytes that were sent in datagrams count once.
 #[test]
 fn a_call_of_the_system_may_end_in_any_piece() {
     let memory = [7_u8; 30];

@@ -85,8 +85,8 @@ fn pattern(bytes: usize) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(feature = "full") { 2000 } else { 50 }))]
 
-    /// The socket takes less than is offered, in other parts each time, and the room is smaller than the bytes
-    /// that have arrived.
+    /// The socket takes less than is offered, in other parts each time, and the room is smaller than what has
+    /// arrived.
     #[test]
     fn every_byte_arrives_once_and_in_order(
         bytes in 1..600_000_usize,
