@@ -3,7 +3,7 @@
 //! Invariant: everything that the fast path reads is written before other threads of the PE see the engine.
 
 use super::executor::Executors;
-use super::policy::WaitPolicy;
+use super::policy::{VainTests, WaitPolicy};
 use super::service::Service;
 use super::sleeps::before_asking;
 use super::stall::Stall;
@@ -42,8 +42,8 @@ pub struct Engine {
     pub open_handlers: AtomicU32,
     /// Whether this PE has sent or received a two-sided message, or one has come over the network.
     pub uses_messages: AtomicBool,
-    /// Counts the tests of the program that have found nothing, where PEs share cores.
-    pub(super) vain_tests: AtomicU32,
+    /// Counts the tests of the program that have found nothing.
+    pub(super) vain_tests: VainTests,
 }
 
 impl Deref for Engine {
@@ -79,7 +79,7 @@ impl Engine {
             active_operations: AtomicU32::new(0),
             open_handlers: AtomicU32::new(0),
             uses_messages: AtomicBool::new(false),
-            vain_tests: AtomicU32::new(0),
+            vain_tests: VainTests::default(),
             state: ProgressState::new(job),
         }
     }

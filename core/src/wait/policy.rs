@@ -2,7 +2,7 @@
 
 use crate::endpoint::Endpoint;
 use pelago_boot::Settings;
-use pelago_fabric::sync::spin_once;
+use pelago_fabric::sync::{AtomicU32, Ordering, spin_once};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -127,6 +127,27 @@ impl WaitPolicy {
     }
 }
 
+/// Tests that find nothing, one of which yields a shared core: a yield takes about as long as ten tests.
+const TESTS_PER_YIELD: u32 = 10;
+
+/// Counts the tests of a program that find nothing, where PEs share cores.
+#[derive(Default)]
+pub(super) struct VainTests(AtomicU32);
+
+impl VainTests {
+    /// Whether the PE yields its core after one more.
+    #[inline]
+    pub(super) fn yields_after(&self, policy: &WaitPolicy) -> bool {
+        if !policy.is_crowded {
+            return false;
+        }
+        // Threads that count at the same time may lose a test, which does no harm.
+        let tests = self.0.load(Ordering::Relaxed).wrapping_add(1);
+        self.0.store(tests, Ordering::Relaxed);
+        tests.is_multiple_of(TESTS_PER_YIELD)
+    }
+}
+
 /// Decides when a PE yields its core, to other PEs or to threads of the provider, while it waits over a
 /// network that makes progress by itself. The time that a yield takes shows whether another thread used the
 /// core. As long as none does, the PE yields less and less often.
@@ -220,6 +241,18 @@ mod tests {
         assert_eq!(note(slice), (true, Duration::ZERO));
         let crowded = WaitPolicy::new(3, 2, None, &settings);
         assert_eq!(Sharing::default().awake(&crowded), Duration::ZERO, "PEs outnumber the cores");
+    }
+
+    #[test]
+    fn some_tests_in_vain_yield_a_core_that_pes_share() {
+        let settings = Settings::default();
+        let own = WaitPolicy::new(2, 2, None, &settings);
+        let shared = [WaitPolicy::new(3, 2, None, &settings), own.crowded(&settings)];
+        let yields = |policy: &WaitPolicy| {
+            let tests = VainTests::default();
+            (0..100).filter(|_| tests.yields_after(policy)).count()
+        };
+        assert_eq!((yields(&own), shared.each_ref().map(yields)), (0, [10, 10]));
     }
 
     #[test]

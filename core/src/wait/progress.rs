@@ -6,11 +6,7 @@ use crate::Pe;
 use crate::endpoint::Endpoint;
 use crate::progress::Trouble;
 use crate::progress::purpose::Purpose;
-use pelago_fabric::sync::Ordering;
 use std::sync::Arc;
-
-/// Tests that find nothing, one of which yields a shared core: a yield takes about as long as ten tests.
-const TESTS_PER_YIELD: u32 = 10;
 
 impl Engine {
     /// Makes progress: processes messages that have arrived, serves requests of other PEs, and starts
@@ -28,24 +24,14 @@ impl Engine {
         }
     }
 
-    /// Notes the result of a test of the program, and returns it. Where PEs share cores, every
-    /// [`TESTS_PER_YIELD`]th test that fails yields the core: the PE that is waited for may need it.
+    /// Notes the result of a test of the program, and returns it. Where PEs share cores, some tests that fail
+    /// yield the core: the PE for which the program waits may need it.
     #[inline]
     pub fn note_test(&self, succeeds: bool) -> bool {
-        if !succeeds && self.policy.is_crowded {
-            self.yield_after_tests();
-        }
-        succeeds
-    }
-
-    #[cold]
-    fn yield_after_tests(&self) {
-        // Threads that count at the same time may lose a test, which does no harm.
-        let tests = self.vain_tests.load(Ordering::Relaxed).wrapping_add(1);
-        self.vain_tests.store(tests, Ordering::Relaxed);
-        if tests.is_multiple_of(TESTS_PER_YIELD) {
+        if !succeeds && self.vain_tests.yields_after(&self.policy) {
             std::thread::yield_now();
         }
+        succeeds
     }
 
     /// Whether operations need this PE's progress: collective operations, active or two-sided messages.
