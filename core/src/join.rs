@@ -314,7 +314,7 @@ fn sized(wishes: Wishes, node_memory: impl Fn(u64) -> u64, n_pes: usize) -> Layo
         0 => HEAP_BYTES_FALLBACK,
         total => total / HEAP_SHARE.1 * HEAP_SHARE.0 / n_pes,
     };
-    // The second is what a library and static variables need beside the default size.
+    // A library and static variables need extra bytes beside the default size.
     let (plain_bytes, extra_bytes) = match wishes.heap {
         SHARE => (share, 0),
         heap if heap & BEYOND_DEFAULT != 0 => {

@@ -42,8 +42,8 @@ pub(super) const BATCH_BYTES: usize = 32 << 10;
 pub(super) const GATHERED_BYTES: usize = 4 << 10;
 /// The longest data of a frame that waits for others: a copy costs less than another call of the system.
 pub(super) const WAITING_BYTES: usize = 16 << 10;
-/// Pieces that one call of the system sends at most. A frame with large data is two. When there are as many,
-/// they do not wait any more.
+/// The most pieces that one call of the system sends. A frame with large data has two pieces: its header and
+/// its data. Frames wait for others while there are fewer pieces than this.
 pub(super) const PIECES_AT_ONCE: usize = 8;
 /// Data of this length or more do not wait: a call of the system for them alone takes no longer.
 pub(super) const ALONE_BYTES: usize = 128 << 10;
@@ -166,10 +166,11 @@ pub(super) struct SendQueue {
     pub(super) is_gathering: bool,
     /// Whether the poller watches for room to send.
     pub(super) watches_room: bool,
-    /// Whether the connection had no room for the rest of what was sent last.
+    /// Whether the connection had no room for the rest of the last send.
     lacks_room: bool,
     /// When this PE has looked for acknowledgements last, to send a frame at once in place of a batch.
     looked: Option<Instant>,
+    /// Decides whether the puts of a series wait for each other.
     series: Series,
 }
 
@@ -574,7 +575,6 @@ impl SendQueue {
 
     #[cold]
     fn flush_pieces(&mut self, socket: RawFd) -> io::Result<bool> {
-        // Nothing tells how long more puts would have waited if as many as are sent together have come.
         let is_full = self.pieces.len() >= PIECES_AT_ONCE;
         self.series.end(Instant::now(), is_full);
         while !self.pieces.is_empty() {

@@ -1,9 +1,8 @@
-//! Whether the puts of a series, with large data, wait for each other so that one call of the system sends
-//! several.
+//! A series of puts with large data. The puts wait for each other, and one call of the system sends several.
 //!
-//! A program gains by this if it starts a series and then waits for it. If it computes after the series, the
-//! last puts leave late: when the service thread sends them. So the next puts do not wait if one has waited
-//! long. After a number of them, which doubles each time, this is tried again.
+//! A program that starts a series and then waits for it gains by this. A program that computes after the
+//! series loses: the service thread sends the last puts, and they leave late. If a put has waited long, the
+//! next puts do not wait. Their number doubles each time. After them, puts wait again.
 
 use std::time::{Duration, Instant};
 
@@ -41,8 +40,8 @@ impl Series {
         true
     }
 
-    /// The puts that wait are about to be sent, because there are as many as are sent together, or because
-    /// the program makes progress. The first says nothing of the program.
+    /// The waiting puts are about to be sent: because the group is full, or because somebody makes progress.
+    /// How long a full group has waited says nothing about the program.
     pub(super) fn end(&mut self, now: Instant, is_full: bool) {
         let Some(since) = self.since.take().filter(|_| !is_full) else { return };
         if now.duration_since(since) <= LONG {
@@ -53,6 +52,7 @@ impl Series {
         self.pause = (2 * self.pause).min(PAUSE[1]);
     }
 
+    /// Large data were sent.
     pub(super) fn has_sent(&mut self, now: Instant) {
         self.last_sent = Some(now);
     }
