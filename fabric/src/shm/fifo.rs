@@ -14,21 +14,31 @@
 //! States: README.md beside this file. Source: B. Goglin, S. Moreaud, KNEM, and the fast boxes of Open MPI's
 //! BTL for shared memory, for the idea of a queue for each pair of processes.
 
+#[cfg(not(loom))]
+mod streaming;
+
 use super::ring::Cell;
 #[cfg(not(loom))]
 use crate::copy;
 use crate::sync::{AtomicU64, CacheLine, Ordering, prefetch_for_write, spin_once};
 use std::fmt;
 use std::ops::Range;
+#[cfg(not(loom))]
+use streaming::Streaming;
 
 /// Cells of a FIFO.
 pub const CELLS: usize = if cfg!(loom) { 2 } else { 64 };
 /// Parts of the cells, and of the data area: see [`Consumer::has_freed_part`].
 const PARTS: u64 = 4;
+/// From this length on it matters whether the consumer waits for a payload.
+const LONG_BYTES: usize = if cfg!(loom) { 64 } else { 2 << 10 };
 /// Bytes of a chunk of a long payload.
 pub const CHUNK_BYTES: usize = if cfg!(loom) { 64 } else { 4 << 10 };
 /// The word of a cell that says how much of a long payload is written.
 const WRITTEN_WORD: usize = FIRST_PAYLOAD_WORD;
+/// The word of a cell that says when a long payload was begun, if it is to be timed, or else 0.
+#[cfg(not(loom))]
+const TIME_WORD: usize = FIRST_PAYLOAD_WORD + 1;
 /// The bit of a stamp that differs while its message is being written.
 const BEGUN: u64 = 1 << 63;
 /// How far in front of its tail a producer asks for the ownership of a cell.
@@ -54,6 +64,8 @@ pub struct Consumed {
 #[repr(C)]
 pub struct Shared {
     consumed: CacheLine<Consumed>,
+    /// The consumer's report of the last message that it has timed: its position plus 1, and nanoseconds.
+    report: CacheLine<AtomicU64>,
     cells: [Cell; CELLS],
 }
 
@@ -78,9 +90,13 @@ pub struct Producer<'m> {
     data_tail: u64,
     /// How far the consumer had come when the producer looked last.
     known: [u64; 2],
-    /// Counts what comes from the consumer's PE, and its value at the last message of several chunks.
+    /// Counts what comes from the consumer's PE, and its value at the last long message.
     pub(super) replies: Option<&'m AtomicU64>,
     replies_seen: u64,
+    /// Whether the consumer follows long payloads.
+    is_followed: bool,
+    #[cfg(not(loom))]
+    streaming: Streaming,
 }
 
 /// The end of a FIFO that receives.
@@ -242,7 +258,17 @@ impl<'m> Fifo<'m> {
 
     /// The end that sends. A FIFO has one, which nothing was sent through before.
     pub fn producer(self) -> Producer<'m> {
-        Producer { fifo: self, tail: 0, data_tail: 0, known: [0; 2], replies: None, replies_seen: 0 }
+        Producer {
+            fifo: self,
+            tail: 0,
+            data_tail: 0,
+            known: [0; 2],
+            replies: None,
+            replies_seen: 0,
+            is_followed: true,
+            #[cfg(not(loom))]
+            streaming: Streaming::NEW,
+        }
     }
 
     /// The end that receives. A FIFO has one, which has received nothing before.
@@ -324,14 +350,15 @@ impl<'m> Producer<'m> {
         true
     }
 
-    /// Names the FIFO from the consumer's PE to this one.
-    pub fn set_reverse(&mut self, reverse: Fifo<'m>) {
-        self.replies = Some(&reverse.shared.consumed.cells);
+    /// Names the FIFO from the consumer's PE to this one, and says whether the consumer follows long payloads
+    /// ([`Consumer::follow`]).
+    pub fn set_reverse(&mut self, reverse: Fifo<'m>, is_followed: bool) {
+        (self.replies, self.is_followed) = (Some(&reverse.shared.consumed.cells), is_followed);
     }
 
-    /// Whether the consumer probably waits for this message of several chunks: something has come from it
-    /// since the last one. Only then the payload can be followed: to tell the consumer how much is written
-    /// takes time while it looks at the cell.
+    /// Whether the consumer probably waits for this long message: something has come from it since the last
+    /// one. Only then the payload can be followed, because to tell the consumer how much is written takes time
+    /// while it looks at the cell, and be timed.
     #[inline]
     fn is_awaited(&mut self) -> bool {
         let replies = self.replies.map_or(0, |replies| replies.load(Ordering::Relaxed));
@@ -347,6 +374,9 @@ impl<'m> Producer<'m> {
     unsafe fn write_data(&mut self, words: Words, head: &[u64], tail: *const u8, bytes: usize) -> bool {
         let head_bytes = 8 * head.len();
         let Some(into) = self.take_place(head_bytes + bytes) else { return false };
+        let is_awaited = bytes >= LONG_BYTES && self.is_awaited();
+        #[cfg(not(loom))]
+        let stores = self.stores(bytes, is_awaited);
         #[cfg(not(loom))]
         let write = |into: *mut u8, range: Range<usize>| {
             let heads = if range.start == 0 { head_bytes } else { 0 };
@@ -355,16 +385,29 @@ impl<'m> Producer<'m> {
             unsafe {
                 copy::transfer(into, head.as_ptr().cast(), heads);
                 let source = tail.add(range.start + heads - head_bytes);
-                copy::transfer(into.add(heads), source, range.len() - heads);
+                stores.copy(into.add(heads), source, range.len() - heads);
             }
         };
         #[cfg(loom)]
         let write = |_, _| _ = tail;
         match head_bytes + bytes {
             short @ ..=CHUNK_BYTES => write(into, 0..short),
-            long => self.write_in_chunks(words, (into, long), write),
+            long => self.write_in_chunks(words, (into, long), is_awaited, write),
         }
         true
+    }
+
+    /// How the payload of the next message is written, with `bytes` bytes from one place. The cell says whether it
+    /// is timed.
+    #[cfg(not(loom))]
+    #[inline]
+    fn stores(&mut self, bytes: usize, is_awaited: bool) -> streaming::Stores {
+        let Shared { consumed, report, .. } = self.fifo.shared;
+        let tail = self.tail;
+        let is_empty = || consumed.cells.load(Ordering::Relaxed) == tail;
+        let (stores, begun_ns) = self.streaming.next((tail, bytes), report, is_awaited, is_empty);
+        self.fifo.cell(tail)[TIME_WORD].store(begun_ns, Ordering::Relaxed);
+        stores
     }
 
     /// Sends a message with a payload of `bytes` bytes, more than fit in a cell. `write` writes it: it gets
@@ -381,7 +424,10 @@ impl<'m> Producer<'m> {
         mut write: impl FnMut(*mut u8, Range<usize>),
     ) -> bool {
         let Some(into) = self.take_place(bytes) else { return false };
-        self.write_in_chunks(words, (into, bytes), &mut write);
+        #[cfg(not(loom))]
+        self.fifo.cell(self.tail)[TIME_WORD].store(0, Ordering::Relaxed);
+        let is_awaited = self.is_awaited();
+        self.write_in_chunks(words, (into, bytes), is_awaited, &mut write);
         publish(self.fifo.cell(self.tail), words, Fifo::stamp(self.tail, bytes));
         self.tail = self.tail.wrapping_add(1);
         true
@@ -394,9 +440,10 @@ impl<'m> Producer<'m> {
         &mut self,
         words: Words,
         (into, bytes): (*mut u8, usize),
+        is_awaited: bool,
         mut write: impl FnMut(*mut u8, Range<usize>),
     ) {
-        if !self.is_awaited() {
+        if !is_awaited || !self.is_followed {
             return write(into, 0..bytes);
         }
         let written_word = &self.fifo.cell(self.tail)[WRITTEN_WORD];
@@ -560,9 +607,15 @@ impl<'m> Consumer<'m> {
     /// Frees the cell and the place of the oldest message, whose payload has this length.
     #[inline(always)]
     pub fn release(&mut self, bytes: usize) {
-        self.head = self.head.wrapping_add(1);
+        let head = self.head;
+        self.head = head.wrapping_add(1);
         let consumed = &self.fifo.shared.consumed;
         if bytes > INLINE_BYTES {
+            #[cfg(not(loom))]
+            match self.fifo.cell(head)[TIME_WORD].load(Ordering::Relaxed) {
+                0 => {}
+                begun_ns => streaming::report(&self.fifo.shared.report, head, begun_ns),
+            }
             let (_, data_head) = place(self.data_head, bytes, self.fifo.data_bytes);
             let part = |bytes: u64| bytes / (self.fifo.data_bytes as u64 / PARTS);
             self.has_freed_data = part(data_head) != part(self.data_head);
