@@ -4,6 +4,7 @@
 pub mod across;
 pub mod buffers;
 pub mod crowd;
+mod distance;
 pub mod effort;
 pub mod ensemble;
 pub mod gate;

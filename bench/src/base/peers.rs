@@ -83,23 +83,69 @@ impl Side {
         !matches!(self, Side::Pelago | Side::Copies | Side::OverLibfabric | Side::Socket)
     }
 
-    /// Its compiler, its launcher, and the Debian packages that have both.
-    pub fn needs(self) -> Option<Needs> {
-        let needs = |compiler, launcher, packages| Some(Needs { compiler, launcher, packages });
-        match self {
-            Side::OpenMpi => needs("mpicc.openmpi", "mpirun.openmpi", "openmpi-bin libopenmpi-dev"),
-            Side::Mpich => needs("mpicc.mpich", "mpiexec.mpich", "mpich libmpich-dev"),
-            Side::Oshmem => needs("oshcc", "oshrun", "openmpi-bin libopenmpi-dev"),
-            _ => None,
+    /// Its compiler and its launcher: those of Debian's packages, or of another version in a folder that a variable names.
+    ///
+    /// # Errors
+    /// If they are not there. The message names the packages.
+    pub fn tools(self) -> Result<Tools> {
+        let Some(Needs { prefix, programs, other_names, packages }) = self.needs() else {
+            bail!("{} has no compiler and no launcher", self.name())
+        };
+        let [compiler, launcher] = match std::env::var_os(prefix) {
+            Some(folder) => other_names.map(|name| Path::new(&folder).join("bin").join(name)),
+            None => {
+                let find = |name| tool(&[name], packages).with_context(|| self.name());
+                [find(programs[0])?, find(programs[1])?]
+            }
+        };
+        for program in [&compiler, &launcher] {
+            ensure!(program.is_file(), "{prefix} names a folder without {}", program.display());
         }
+        Ok(Tools { compiler, launcher })
+    }
+
+    fn needs(self) -> Option<Needs> {
+        Some(match self {
+            Side::OpenMpi => Needs {
+                prefix: OPEN_MPI_PREFIX,
+                programs: ["mpicc.openmpi", "mpirun.openmpi"],
+                other_names: ["mpicc", "mpirun"],
+                packages: "openmpi-bin libopenmpi-dev",
+            },
+            Side::Mpich => Needs {
+                prefix: "MPICH_PREFIX",
+                programs: ["mpicc.mpich", "mpiexec.mpich"],
+                other_names: ["mpicc", "mpiexec"],
+                packages: "mpich libmpich-dev",
+            },
+            Side::Oshmem => Needs {
+                prefix: OPEN_MPI_PREFIX,
+                programs: ["oshcc", "oshrun"],
+                other_names: ["oshcc", "oshrun"],
+                packages: "openmpi-bin libopenmpi-dev",
+            },
+            _ => return None,
+        })
     }
 }
 
+/// The variable with the folder of another Open MPI than Debian's.
+const OPEN_MPI_PREFIX: &str = "OPEN_MPI_PREFIX";
+
 /// The requirements of another library.
-pub struct Needs {
-    pub compiler: &'static str,
-    pub launcher: &'static str,
-    pub packages: &'static str,
+struct Needs {
+    /// The variable that names the folder of another version.
+    prefix: &'static str,
+    /// Compiler and launcher, in Debian's packages and in such a folder.
+    programs: [&'static str; 2],
+    other_names: [&'static str; 2],
+    packages: &'static str,
+}
+
+/// The compiler and the launcher of a library.
+pub struct Tools {
+    compiler: PathBuf,
+    pub launcher: PathBuf,
 }
 
 /// The folder of the programs of comparisons.
@@ -153,20 +199,12 @@ pub fn compile(compiler: &Path, source: &str, side: &str, libraries: &[&str]) ->
 
 /// The same with the compiler wrapper of a library.
 pub fn compile_by(side: Side, source: &str, libraries: &[&str]) -> Result<PathBuf> {
-    let Some(Needs { compiler, launcher, packages }) = side.needs() else {
-        bail!("{} has no compiler", side.name())
-    };
-    tool(&[launcher], packages)?;
-    let help = || format!("{}: sudo apt-get install {packages}", side.name());
-    compile(&tool(&[compiler], packages)?, source, side.name(), libraries).with_context(help)
+    compile(&side.tools()?.compiler, source, side.name(), libraries).with_context(|| side.name())
 }
 
 /// The command that starts a program by the launcher of a library.
 pub fn launcher(side: Side, pes: usize, is_crowded: bool, program: &Path) -> Result<Command> {
-    let Some(Needs { launcher, packages, .. }) = side.needs() else {
-        bail!("{} has no launcher", side.name())
-    };
-    let mut command = Command::new(tool(&[launcher], packages)?);
+    let mut command = Command::new(side.tools()?.launcher);
     let binding = if is_crowded { "none" } else { "core" };
     if side == Side::Mpich {
         command.args(["-bind-to", binding]);

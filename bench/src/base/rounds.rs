@@ -1,6 +1,8 @@
 //! Comparisons by rounds: in each round, all sides run all rows in turn, and the sides rotate. A row is an
 //! operation and a size; gates are bounds for rows.
 //!
+//! All sides of a round run at the same distance of the processors (`distance.rs`).
+//!
 //! Invariant: a ratio compares results of one round only; the best of the others is the best of this round.
 
 use std::collections::BTreeMap;
@@ -15,6 +17,7 @@ use pelago_report::{Table, figure, joined, page};
 use serde::Serialize;
 
 use super::across::size;
+use super::distance::Distances;
 use super::peers::{Printed, Side};
 use super::stats::Summary;
 
@@ -99,14 +102,15 @@ pub fn measure<R: AsRef<str>>(
     figure_ns: impl Fn(&Printed) -> f64,
     mut run: impl FnMut(Side, &str) -> Result<Vec<Printed>>,
 ) -> Result<Collected> {
-    let mut collected = Collected::default();
+    let (mut collected, mut distances) = (Collected::default(), Distances::default());
     for round in 0..rounds as usize {
         eprint!("{job}round {} of {rounds}:", round + 1);
         for row in rows {
             eprint!(" {}", row.as_ref());
             std::io::stderr().flush()?;
+            distances.start_round();
             for side in order(sides, round) {
-                for printed in run(side, row.as_ref())? {
+                for printed in distances.run(|| run(side, row.as_ref()))? {
                     let (side, ns) = (printed.side(side), figure_ns(&printed));
                     let cell = Cell { operation: printed.operation, bytes: printed.bytes };
                     collected.add(cell, side, round, ns, printed.min);
@@ -114,6 +118,9 @@ pub fn measure<R: AsRef<str>>(
             }
         }
         eprintln!();
+    }
+    if let Some(said) = distances.summary() {
+        eprintln!("{said}");
     }
     Ok(collected)
 }

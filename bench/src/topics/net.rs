@@ -14,7 +14,7 @@ use clap::Args;
 use crate::base::hosts::{self, Host, namespaces};
 use crate::base::peers::{self, Printed, Side};
 use crate::base::rounds::{self, Files, Gate, Row, cores, gates_table};
-use crate::base::workspace::root;
+use crate::base::workspace::{output_of, root};
 use crate::topics::mpi::{SWEEP, Sweep};
 
 /// The options of the comparison.
@@ -182,11 +182,16 @@ impl Programs {
             }
             Side::OpenMpi => {
                 command.args(["unshare", "--uts", "sh", "-c", "hostname launcher; exec \"$@\"", "sh"]);
-                command.args(["mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none"]);
-                for (name, value) in [("pml", "ob1"), ("btl", "tcp,self,vader"), ("plm", "rsh")] {
+                let launcher = side.tools()?.launcher;
+                // The component that starts daemons has another name from Open MPI 5 on.
+                let is_old = output_of(Command::new(&launcher).arg("--version"))?.contains(") 4.");
+                let (starter, agent) =
+                    if is_old { ("rsh", "plm_rsh_agent") } else { ("ssh", "plm_ssh_agent") };
+                command.arg(launcher).args(["--allow-run-as-root", "--bind-to", "none"]);
+                for (name, value) in [("pml", "ob1"), ("btl", "tcp,self,vader"), ("plm", starter)] {
                     command.args(["--mca", name, value]);
                 }
-                command.args(["--mca", "plm_rsh_agent"]).arg(&script);
+                command.args(["--mca", agent]).arg(&script);
                 if args.r#yield {
                     command.args(["--mca", "mpi_yield_when_idle", "1"]);
                 }
@@ -197,7 +202,8 @@ impl Programs {
                 command.arg(program);
             }
             Side::Mpich => {
-                command.args(["mpiexec.mpich", "-localhost", first, "-launcher", "ssh", "-launcher-exec"]);
+                command.arg(side.tools()?.launcher);
+                command.args(["-localhost", first, "-launcher", "ssh", "-launcher-exec"]);
                 command.arg(&script).args(["-hosts", &format!("{first},{second}"), "-ppn"]);
                 command.args([&ppn.to_string(), "-n", &n]);
                 // Debian's MPICH uses UCX, which would otherwise use shared memory.

@@ -21,7 +21,7 @@ const CLASSES: usize = 5;
 const TRIALS: u16 = 4;
 /// Payloads of a size class before it tries again: at first, and at most. The number doubles as long as the
 /// trials find the same.
-const PAUSE: [u16; 2] = [128, 4096];
+const PAUSE: [u16; 2] = [64, 1024];
 /// Streaming takes less than this part of the time of ordinary stores, where it is preferred: the consumer then finds
 /// nothing in its cache.
 const STREAMING_AT_MOST: f32 = 0.9;

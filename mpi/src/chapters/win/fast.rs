@@ -11,6 +11,7 @@ use crate::chapters::library::Mpi;
 use pelago_fabric::copy;
 use pelago_fabric::sync::{AtomicU64, Ordering};
 use pelago_fabric::{Atomic, AtomicKind, AtomicOp};
+use std::sync::OnceLock;
 
 /// The first handle of a predefined datatype, and the number of handles.
 const FIRST: usize = 0x200;
@@ -167,6 +168,9 @@ pub struct Words<'a> {
     named: (MPI_Op, MPI_Datatype),
 }
 
+/// The number of operations that [`atomic_of`] knows, with those before them.
+const OPS: usize = AtomicOp::Xor as usize + 1;
+
 /// The atomic of an operation, if it is defined for words of a kind.
 #[inline]
 fn atomic_of(op: MPI_Op, kind: AtomicKind) -> Option<AtomicOp> {
@@ -258,10 +262,19 @@ impl Words<'_> {
         }
     }
 
+    /// The operation, which is looked up once for each kind of words.
+    fn as_update(&self) -> &'static Update {
+        const KINDS: usize = AtomicKind::F64 as usize + 1;
+        static ALL: [[OnceLock<Update>; KINDS]; OPS] = [const { [const { OnceLock::new() }; KINDS] }; OPS];
+        let (op, datatype) = self.named;
+        ALL[self.op as usize][self.kind as usize]
+            .get_or_init(|| Update::of_request(op, datatype).expect("the operation is defined"))
+    }
+
     /// The same, alone on the part.
     #[inline(never)]
     unsafe fn update_alone(&self, mpi: &Mpi, window: &Window, (data, old): (*const u8, *mut u8)) {
-        let update = Update::of_request(self.named.0, self.named.1).expect("the operation is defined");
+        let update = self.as_update();
         for done in (0..self.bytes).step_by(TURN_BYTES) {
             let bytes = (self.bytes - done).min(TURN_BYTES);
             let old = if old.is_null() { old } else { old.wrapping_add(done) };
