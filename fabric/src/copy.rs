@@ -133,17 +133,65 @@ pub const fn is_slow_distance(target: usize, source: usize) -> bool {
     cfg!(target_arch = "x86_64") && (target.wrapping_sub(source).wrapping_sub(1) & (PAGE_BYTES - 1)) < 31
 }
 
-/// Copies a long run of bytes: in pieces where the string instruction is slow.
+/// Copies a long run of bytes, by vectors where the string instruction is slow.
 ///
 /// # Safety
-/// As `copy`.
+/// As `copy`; there are at least `STRING_BYTES`.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(never)]
 unsafe fn copy_long(target: *mut u8, source: *const u8, bytes: usize) {
-    let piece = if is_slow_distance(target as usize, source as usize) { PIECE_BYTES } else { bytes };
+    let is_slow = is_slow_distance(target as usize, source as usize);
+    if is_slow && cfg!(not(tsan)) && is_x86_feature_detected!("avx") {
+        // SAFETY: the caller guarantees both ranges, and the processor has the instructions.
+        return unsafe { copy_by_vectors(target, source, bytes) };
+    }
+    let piece = if is_slow { PIECE_BYTES } else { bytes };
     for start in (0..bytes).step_by(piece) {
         // SAFETY: the piece lies in both ranges, which the caller guarantees.
         unsafe { memcpy(target.add(start), source.add(start), piece.min(bytes - start)) };
+    }
+}
+
+/// Copies a long run of bytes by vectors, with aligned stores.
+///
+/// # Safety
+/// As `copy_long`; the processor has AVX.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[target_feature(enable = "avx")]
+unsafe fn copy_by_vectors(target: *mut u8, source: *const u8, bytes: usize) {
+    const BLOCK_BYTES: usize = 128;
+    let front = target.align_offset(32);
+    let blocks = (bytes - front) / BLOCK_BYTES;
+    let rest = front + blocks * BLOCK_BYTES;
+    // SAFETY: the caller guarantees both ranges, of which front, blocks and rest are parts; there is a block.
+    // Behind the front the target is aligned, as `vmovaps` needs it. The compiler sees no access, as in
+    // `memcpy`.
+    unsafe {
+        memcpy(target, source, front);
+        std::arch::asm!(
+            "2:",
+            "vmovups {a}, [{source}]",
+            "vmovups {b}, [{source} + 32]",
+            "vmovups {c}, [{source} + 64]",
+            "vmovups {d}, [{source} + 96]",
+            "vmovaps [{target}], {a}",
+            "vmovaps [{target} + 32], {b}",
+            "vmovaps [{target} + 64], {c}",
+            "vmovaps [{target} + 96], {d}",
+            "sub {source}, -128",
+            "sub {target}, -128",
+            "dec {blocks}",
+            "jnz 2b",
+            source = inout(reg) source.add(front) => _,
+            target = inout(reg) target.add(front) => _,
+            blocks = inout(reg) blocks => _,
+            a = out(ymm_reg) _,
+            b = out(ymm_reg) _,
+            c = out(ymm_reg) _,
+            d = out(ymm_reg) _,
+            options(nostack),
+        );
+        memcpy(target.add(rest), source.add(rest), bytes - rest);
     }
 }
 
@@ -179,9 +227,9 @@ pub const CAN_STREAM: bool = cfg!(all(target_arch = "x86_64", not(any(miri, tsan
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
-/// Copies a run of bytes as `copy` does, but past the caches: by streaming stores, where [`CAN_STREAM`] says that there are any. They
-/// do not fetch the lines that they write, and they leave the lines of the target in no cache. All stores are ordered
-/// before the following ones, so that a release store publishes them.
+/// Copies a run of bytes as `copy` does, but past the caches: by streaming stores, where [`CAN_STREAM`] says
+/// that there are any. They do not fetch the lines that they write, and they leave the lines of the target in
+/// no cache. All stores are ordered before the following ones, so that a release store publishes them.
 ///
 /// # Safety
 /// As `copy`.

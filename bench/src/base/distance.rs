@@ -1,16 +1,16 @@
 //! How far apart two processors are: the time in which a change that one of them makes reaches the other.
 //!
-//! A hypervisor moves the virtual processors of a machine: for some seconds they share a core, then a cache, then
-//! neither. Times of communication change by a factor of four with it, and a comparison whose sides ran in different
-//! states compares these. So the sides of a round are to run at the same distance.
+//! A hypervisor moves the virtual processors of a machine: for some seconds they share a core, then a cache,
+//! then neither. Times of communication change by a factor of four with it, and a comparison whose sides ran
+//! in different states compares these. So the sides of a round are to run at the same distance.
 //!
 //! Invariant: a distance is measured before and after a run, never while one goes on.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use pelago::sync::{AtomicU32, Ordering};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// Blocks of a measurement, and the round trips of each; the shortest block counts.
@@ -25,8 +25,8 @@ const TRIES: usize = 4;
 #[repr(align(128))]
 struct Word(AtomicU32);
 
-/// The distance of the first two processors that this process may use, as nanoseconds one way; `None` if there
-/// is one only.
+/// The distance of the first two processors that this process may use, as nanoseconds one way; `None` if
+/// there is one only.
 fn measure() -> Option<f64> {
     let allowed = sched_getaffinity(None).ok()?;
     let [first, second] = {
@@ -127,14 +127,15 @@ impl Distances {
         unreachable!("the loop has no end")
     }
 
-    /// What was seen, if the processors were moved.
+    /// The distances that were seen, if the processors were moved.
     pub fn summary(&self) -> Option<String> {
         let least = self.seen_ns.iter().copied().fold(f64::INFINITY, f64::min);
         let most = self.seen_ns.iter().copied().fold(0.0, f64::max);
         (!self.seen_ns.is_empty() && !are_alike(least, most)).then(|| {
             format!(
-                "The processors of this machine were moved: they were {least:.0} to {most:.0} ns apart. {} of {} \
-                 runs, with up to {TRIES} tries, were at another distance than the first of their round.",
+                "The processors of this machine were moved: they were {least:.0} to {most:.0} ns apart. \
+                 {} of {} runs, with up to {TRIES} tries, were at another distance than the first of their \
+                 round.",
                 self.others, self.runs
             )
         })
@@ -146,7 +147,8 @@ mod tests {
     use super::*;
     use anyhow::bail;
 
-    /// Makes one run, before and after whose tries the processors are so far apart. Returns the number of tries.
+    /// Makes one run, before and after whose tries the processors are so far apart. Returns the number of
+    /// tries.
     fn run(distances: &mut Distances, ns: &[f64]) -> usize {
         let (mut all, mut tries) = (ns.iter().copied(), 0);
         let result = distances.run_by(

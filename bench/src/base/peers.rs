@@ -83,7 +83,8 @@ impl Side {
         !matches!(self, Side::Pelago | Side::Copies | Side::OverLibfabric | Side::Socket)
     }
 
-    /// Its compiler and its launcher: those of Debian's packages, or of another version in a folder that a variable names.
+    /// Its compiler and its launcher: those of Debian's packages, or of another version in a folder that a
+    /// variable names.
     ///
     /// # Errors
     /// If they are not there. The message names the packages.

@@ -31,7 +31,7 @@ pub const CELLS: usize = if cfg!(loom) { 2 } else { 64 };
 /// Parts of the cells, and of the data area: see [`Consumer::has_freed_part`].
 const PARTS: u64 = 4;
 /// From this length on it matters whether the consumer waits for a payload.
-const LONG_BYTES: usize = if cfg!(loom) { 64 } else { 2 << 10 };
+const LONG_BYTES: usize = if cfg!(loom) { 64 } else { 1 << 10 };
 /// Bytes of a chunk of a long payload.
 pub const CHUNK_BYTES: usize = if cfg!(loom) { 64 } else { 4 << 10 };
 /// The word of a cell that says how much of a long payload is written.
@@ -350,15 +350,15 @@ impl<'m> Producer<'m> {
         true
     }
 
-    /// Names the FIFO from the consumer's PE to this one, and says whether the consumer follows long payloads
-    /// ([`Consumer::follow`]).
+    /// Names the FIFO from the consumer's PE to this one, and says whether the consumer follows long
+    /// payloads ([`Consumer::follow`]).
     pub fn set_reverse(&mut self, reverse: Fifo<'m>, is_followed: bool) {
         (self.replies, self.is_followed) = (Some(&reverse.shared.consumed.cells), is_followed);
     }
 
     /// Whether the consumer probably waits for this long message: something has come from it since the last
-    /// one. Only then the payload can be followed, because to tell the consumer how much is written takes time
-    /// while it looks at the cell, and be timed.
+    /// one. Only then the payload can be followed, because to tell the consumer how much is written takes
+    /// time while it looks at the cell, and be timed.
     #[inline]
     fn is_awaited(&mut self) -> bool {
         let replies = self.replies.map_or(0, |replies| replies.load(Ordering::Relaxed));
@@ -397,8 +397,8 @@ impl<'m> Producer<'m> {
         true
     }
 
-    /// How the payload of the next message is written, with `bytes` bytes from one place. The cell says whether it
-    /// is timed.
+    /// How the payload of the next message is written, with `bytes` bytes from one place. The cell says
+    /// whether it is timed.
     #[cfg(not(loom))]
     #[inline]
     fn stores(&mut self, bytes: usize, is_awaited: bool) -> streaming::Stores {

@@ -1,4 +1,4 @@
-//! Which stores write a long payload of a FIFO: ordinary ones, or streaming ones ([`copy::stream`]).
+//! Stores that write a long payload of a FIFO: ordinary ones, or streaming ones ([`copy::stream`]).
 //!
 //! The lines of the data area lie in the cache of the consumer, which has read them before. An ordinary store
 //! first fetches its line from there. Between two threads of a core this takes little time, between cores
@@ -15,15 +15,15 @@ use crate::sync::{AtomicU64, Ordering};
 /// Shorter payloads are never streamed: ordinary stores wait in the store buffer while their lines come.
 const STREAM_BYTES_MIN: usize = super::LONG_BYTES;
 /// Size classes: from [`STREAM_BYTES_MIN`] on, each twice as long as the one before. The last has no end.
-const CLASSES: usize = 5;
-/// Payloads of a size class that try each of the two; the best of them counts. The first ones may touch pages for
-/// the first time, which takes longer.
+const CLASSES: usize = 6;
+/// Payloads of a size class that try each of the two; the best of them counts. The first ones may touch pages
+/// for the first time, which takes longer.
 const TRIALS: u16 = 4;
 /// Payloads of a size class before it tries again: at first, and at most. The number doubles as long as the
 /// trials find the same.
 const PAUSE: [u16; 2] = [64, 1024];
-/// Streaming takes less than this part of the time of ordinary stores, where it is preferred: the consumer then finds
-/// nothing in its cache.
+/// Streaming takes less than this part of the time of ordinary stores, where it is preferred: the consumer
+/// then finds nothing in its cache.
 const STREAMING_AT_MOST: f32 = 0.9;
 
 /// How a payload is written.
@@ -60,7 +60,7 @@ pub(super) struct Streaming {
 /// A size class.
 #[derive(Clone, Copy)]
 struct Class {
-    /// What payloads are written by, if they are no trials.
+    /// The stores of payloads that are no trials.
     stores: Stores,
     /// Payloads before the next trials.
     until_trials: u16,
@@ -123,9 +123,9 @@ impl Streaming {
         &mut self.classes[number.min(CLASSES - 1)]
     }
 
-    /// How the payload of the message at this position, of this length, is written, and the time to note in its
-    /// cell: 0 if it is not a trial. It can be one if the consumer waits for it, as `is_awaited` and then
-    /// `is_empty`, which takes longer, say. `report` is the consumer's last one.
+    /// How the payload of the message at this position, of this length, is written, and the time to note in
+    /// its cell: 0 if it is not a trial. It can be one if the consumer waits for it, as `is_awaited` and
+    /// then `is_empty`, which takes longer, say. `report` is the consumer's last one.
     #[inline]
     pub(super) fn next(
         &mut self,
@@ -188,7 +188,8 @@ fn now_ns() -> u64 {
 mod tests {
     use super::*;
 
-    /// Makes the trials of a class, in which a byte takes these nanoseconds by ordinary and by streaming stores.
+    /// Makes the trials of a class, in which a byte takes these nanoseconds by ordinary and by streaming
+    /// stores.
     fn try_all(class: &mut Class, ordinary: f32, streaming: f32) {
         for n in 0..2 * TRIALS {
             assert!(!class.skips());
@@ -262,13 +263,13 @@ mod tests {
         let (stores, begun) = streaming.next((8, 32 << 10), &place, true, || true);
         assert!(stores == Stores::Ordinary && begun > 0, "the first of its class");
         let trials = |streaming: &Streaming| streaming.classes.map(|class| class.trials);
-        assert_eq!(trials(&streaming), [[0, 0], [1, 0], [0, 0], [0, 0], [0, 0]]);
+        assert_eq!(trials(&streaming), [[0, 0], [0, 0], [1, 0], [0, 0], [0, 0], [0, 0]]);
         // It is not reported in time.
         let (stores, _) = streaming.next((9, 1 << 20), &place, true, || true);
-        assert_eq!((stores, streaming.classes[4].trials), (Stores::Ordinary, [0, 0]));
+        assert_eq!((stores, streaming.classes[5].trials), (Stores::Ordinary, [0, 0]));
         report(&place, 9, u64::MAX);
         let (stores, _) = streaming.next((10, 1 << 20), &place, true, || true);
         assert_eq!(stores, Stores::Streaming, "the second one of its class");
-        assert!(streaming.classes[4].least_ns[0] > 1000.0, "a time of another clock is no time");
+        assert!(streaming.classes[5].least_ns[0] > 1000.0, "a time of another clock is no time");
     }
 }
