@@ -297,10 +297,7 @@ impl Out {
     /// The FIFOs to the PE in the slot `to` of the node's memory, from that in the slot `own`.
     pub(super) fn new(segment: &'static Segment, to: usize, own: usize) -> Out {
         let mut fifos = segment.fifos(own, to).map(|fifo| fifo.producer());
-        for (number, reverse) in segment.fifos(to, own).into_iter().enumerate() {
-            // Pieces of long messages are not followed.
-            fifos[number].set_reverse(reverse, number == UNSOLICITED);
-        }
+        fifos[UNSOLICITED].set_reverse(segment.fifos(to, own)[UNSOLICITED]);
         Out {
             fifos,
             doorbell: &segment.blocks()[to].doorbell,

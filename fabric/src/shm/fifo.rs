@@ -24,21 +24,21 @@ use crate::sync::{AtomicU64, CacheLine, Ordering, prefetch_for_write, spin_once}
 use std::fmt;
 use std::ops::Range;
 #[cfg(not(loom))]
-use streaming::Streaming;
+use std::time::Instant;
+#[cfg(not(loom))]
+use streaming::{Stores, Streaming};
 
 /// Cells of a FIFO.
 pub const CELLS: usize = if cfg!(loom) { 2 } else { 64 };
 /// Parts of the cells, and of the data area: see [`Consumer::has_freed_part`].
 const PARTS: u64 = 4;
-/// From this length on it matters whether the consumer waits for a payload.
-const LONG_BYTES: usize = if cfg!(loom) { 64 } else { 1 << 10 };
 /// Bytes of a chunk of a long payload.
 pub const CHUNK_BYTES: usize = if cfg!(loom) { 64 } else { 4 << 10 };
 /// The word of a cell that says how much of a long payload is written.
 const WRITTEN_WORD: usize = FIRST_PAYLOAD_WORD;
-/// The word of a cell that says when a long payload was begun, if it is to be timed, or else 0.
+/// The word of a cell that is not 0 if the consumer is to report in which time it has read a long payload.
 #[cfg(not(loom))]
-const TIME_WORD: usize = FIRST_PAYLOAD_WORD + 1;
+const TIMED_WORD: usize = FIRST_PAYLOAD_WORD + 1;
 /// The bit of a stamp that differs while its message is being written.
 const BEGUN: u64 = 1 << 63;
 /// How far in front of its tail a producer asks for the ownership of a cell.
@@ -64,7 +64,7 @@ pub struct Consumed {
 #[repr(C)]
 pub struct Shared {
     consumed: CacheLine<Consumed>,
-    /// The consumer's report of the last message that it has timed: its position plus 1, and nanoseconds.
+    /// The consumer's report of the last message that was timed: its position plus 1, and nanoseconds.
     report: CacheLine<AtomicU64>,
     cells: [Cell; CELLS],
 }
@@ -90,11 +90,9 @@ pub struct Producer<'m> {
     data_tail: u64,
     /// How far the consumer had come when the producer looked last.
     known: [u64; 2],
-    /// Counts what comes from the consumer's PE, and its value at the last long message.
+    /// Counts what comes from the consumer's PE, and its value at the last message of several chunks.
     pub(super) replies: Option<&'m AtomicU64>,
     replies_seen: u64,
-    /// Whether the consumer follows long payloads.
-    is_followed: bool,
     #[cfg(not(loom))]
     streaming: Streaming,
 }
@@ -106,6 +104,9 @@ pub struct Consumer<'m> {
     data_head: u64,
     /// Whether the last message has freed a part of the data area.
     has_freed_data: bool,
+    /// When this end began to read the oldest message, if it is timed.
+    #[cfg(not(loom))]
+    reading: Option<Instant>,
 }
 
 // SAFETY: the parts of the data area belong to one end at a time, which the stamps of honest peers order; all
@@ -265,7 +266,6 @@ impl<'m> Fifo<'m> {
             known: [0; 2],
             replies: None,
             replies_seen: 0,
-            is_followed: true,
             #[cfg(not(loom))]
             streaming: Streaming::NEW,
         }
@@ -273,7 +273,14 @@ impl<'m> Fifo<'m> {
 
     /// The end that receives. A FIFO has one, which has received nothing before.
     pub fn consumer(self) -> Consumer<'m> {
-        Consumer { fifo: self, head: 0, data_head: 0, has_freed_data: false }
+        Consumer {
+            fifo: self,
+            head: 0,
+            data_head: 0,
+            has_freed_data: false,
+            #[cfg(not(loom))]
+            reading: None,
+        }
     }
 }
 
@@ -350,15 +357,14 @@ impl<'m> Producer<'m> {
         true
     }
 
-    /// Names the FIFO from the consumer's PE to this one, and says whether the consumer follows long
-    /// payloads ([`Consumer::follow`]).
-    pub fn set_reverse(&mut self, reverse: Fifo<'m>, is_followed: bool) {
-        (self.replies, self.is_followed) = (Some(&reverse.shared.consumed.cells), is_followed);
+    /// Names the FIFO from the consumer's PE to this one.
+    pub fn set_reverse(&mut self, reverse: Fifo<'m>) {
+        self.replies = Some(&reverse.shared.consumed.cells);
     }
 
-    /// Whether the consumer probably waits for this long message: something has come from it since the last
-    /// one. Only then the payload can be followed, because to tell the consumer how much is written takes
-    /// time while it looks at the cell, and be timed.
+    /// Whether the consumer probably waits for this message of several chunks: something has come from it
+    /// since the last one. Only then the payload can be followed: to tell the consumer how much is written
+    /// takes time while it looks at the cell.
     #[inline]
     fn is_awaited(&mut self) -> bool {
         let replies = self.replies.map_or(0, |replies| replies.load(Ordering::Relaxed));
@@ -374,9 +380,8 @@ impl<'m> Producer<'m> {
     unsafe fn write_data(&mut self, words: Words, head: &[u64], tail: *const u8, bytes: usize) -> bool {
         let head_bytes = 8 * head.len();
         let Some(into) = self.take_place(head_bytes + bytes) else { return false };
-        let is_awaited = bytes >= LONG_BYTES && self.is_awaited();
         #[cfg(not(loom))]
-        let stores = self.stores(bytes, is_awaited);
+        let (stores, start) = self.stores(bytes);
         #[cfg(not(loom))]
         let write = |into: *mut u8, range: Range<usize>| {
             let heads = if range.start == 0 { head_bytes } else { 0 };
@@ -392,22 +397,23 @@ impl<'m> Producer<'m> {
         let write = |_, _| _ = tail;
         match head_bytes + bytes {
             short @ ..=CHUNK_BYTES => write(into, 0..short),
-            long => self.write_in_chunks(words, (into, long), is_awaited, write),
+            long => self.write_in_chunks(words, (into, long), write),
+        }
+        #[cfg(not(loom))]
+        if let Some(start) = start {
+            self.streaming.note_written(start.elapsed());
         }
         true
     }
 
-    /// How the payload of the next message is written, with `bytes` bytes from one place. The cell says
-    /// whether it is timed.
+    /// How the payload of the next message is written, with `bytes` bytes from one place, and the time if it
+    /// is timed.
     #[cfg(not(loom))]
     #[inline]
-    fn stores(&mut self, bytes: usize, is_awaited: bool) -> streaming::Stores {
-        let Shared { consumed, report, .. } = self.fifo.shared;
-        let tail = self.tail;
-        let is_empty = || consumed.cells.load(Ordering::Relaxed) == tail;
-        let (stores, begun_ns) = self.streaming.next((tail, bytes), report, is_awaited, is_empty);
-        self.fifo.cell(tail)[TIME_WORD].store(begun_ns, Ordering::Relaxed);
-        stores
+    fn stores(&mut self, bytes: usize) -> (Stores, Option<Instant>) {
+        let (stores, is_timed) = self.streaming.next((self.tail, bytes), &self.fifo.shared.report);
+        self.fifo.cell(self.tail)[TIMED_WORD].store(is_timed.into(), Ordering::Relaxed);
+        (stores, is_timed.then(Instant::now))
     }
 
     /// Sends a message with a payload of `bytes` bytes, more than fit in a cell. `write` writes it: it gets
@@ -425,9 +431,8 @@ impl<'m> Producer<'m> {
     ) -> bool {
         let Some(into) = self.take_place(bytes) else { return false };
         #[cfg(not(loom))]
-        self.fifo.cell(self.tail)[TIME_WORD].store(0, Ordering::Relaxed);
-        let is_awaited = self.is_awaited();
-        self.write_in_chunks(words, (into, bytes), is_awaited, &mut write);
+        self.fifo.cell(self.tail)[TIMED_WORD].store(0, Ordering::Relaxed);
+        self.write_in_chunks(words, (into, bytes), &mut write);
         publish(self.fifo.cell(self.tail), words, Fifo::stamp(self.tail, bytes));
         self.tail = self.tail.wrapping_add(1);
         true
@@ -440,10 +445,9 @@ impl<'m> Producer<'m> {
         &mut self,
         words: Words,
         (into, bytes): (*mut u8, usize),
-        is_awaited: bool,
         mut write: impl FnMut(*mut u8, Range<usize>),
     ) {
-        if !is_awaited || !self.is_followed {
+        if !self.is_awaited() {
             return write(into, 0..bytes);
         }
         let written_word = &self.fifo.cell(self.tail)[WRITTEN_WORD];
@@ -525,7 +529,7 @@ impl<'m> Consumer<'m> {
     /// # Errors
     /// If the message is corrupt.
     #[inline(always)]
-    pub fn oldest(&self) -> Result<Option<(Words, Payload<'_>)>, CorruptFifo> {
+    pub fn oldest(&mut self) -> Result<Option<(Words, Payload<'_>)>, CorruptFifo> {
         let (cell, head) = (self.fifo.cell(self.head), self.head);
         // SYNC POINT fifo-message: acquires what the producer wrote before the stamp.
         let stamp = cell[0].load(Ordering::Acquire);
@@ -539,7 +543,10 @@ impl<'m> Consumer<'m> {
         let payload_words = &cell[FIRST_PAYLOAD_WORD..];
         let data = match bytes {
             0..=INLINE_BYTES => payload_words.as_ptr().cast(),
-            _ => self.long_payload(bytes),
+            _ => {
+                self.start_reading();
+                self.long_payload(bytes)
+            }
         };
         #[cfg(loom)]
         let _: *const u8 = data;
@@ -555,6 +562,15 @@ impl<'m> Consumer<'m> {
         Ok(Some((words, payload)))
     }
 
+    /// Takes note of the time, if this long message is timed.
+    #[inline(always)]
+    fn start_reading(&mut self) {
+        #[cfg(not(loom))]
+        if self.fifo.cell(self.head)[TIMED_WORD].load(Ordering::Relaxed) != 0 {
+            self.reading = Some(Instant::now());
+        }
+    }
+
     /// Where the payload of the oldest message lies, if it has this length and does not fit in a cell.
     #[inline(always)]
     fn long_payload(&self, bytes: usize) -> *const u8 {
@@ -568,7 +584,7 @@ impl<'m> Consumer<'m> {
     /// of the payload, once it has all of it; `None` if no such message has begun, or the sender does not go
     /// on within `looks` looks. The message stays the oldest one, and what was read can be read again.
     pub fn follow(
-        &self,
+        &mut self,
         words: Words,
         looks: u32,
         mut read: impl FnMut(*const u8, Range<usize>),
@@ -584,6 +600,7 @@ impl<'m> Consumer<'m> {
         if !is_expected {
             return None;
         }
+        self.start_reading();
         let data = self.long_payload(bytes);
         let (mut done, mut left) = (0, looks);
         while done < bytes {
@@ -612,9 +629,8 @@ impl<'m> Consumer<'m> {
         let consumed = &self.fifo.shared.consumed;
         if bytes > INLINE_BYTES {
             #[cfg(not(loom))]
-            match self.fifo.cell(head)[TIME_WORD].load(Ordering::Relaxed) {
-                0 => {}
-                begun_ns => streaming::report(&self.fifo.shared.report, head, begun_ns),
+            if let Some(start) = self.reading.take() {
+                streaming::report(&self.fifo.shared.report, head, start.elapsed());
             }
             let (_, data_head) = place(self.data_head, bytes, self.fifo.data_bytes);
             let part = |bytes: u64| bytes / (self.fifo.data_bytes as u64 / PARTS);

@@ -4,16 +4,17 @@
 //! first fetches its line from there. Between two threads of a core this takes little time, between cores
 //! that do not share a cache (of two sockets, or of two groups of cores) several times as long as the way
 //! through memory, which streaming stores take. So each size class tries both, and tries again from time to
-//! time, because processes move to other processors. The producer notes in the cell when it began, and the
-//! consumer reports how long the message took.
+//! time, because processes move to other processors.
 //!
-//! Invariant: a message is timed only if the FIFO was empty before it, so that the time is its own.
+//! Invariant: the time of a payload is that of the producer, which writes it, and that of the consumer, which
+//! reads it and reports that. Neither has a wait for the other one in it, unless the consumer follows.
 
 use crate::copy;
 use crate::sync::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Shorter payloads are never streamed: ordinary stores wait in the store buffer while their lines come.
-const STREAM_BYTES_MIN: usize = super::LONG_BYTES;
+const STREAM_BYTES_MIN: usize = 1 << 10;
 /// Size classes: from [`STREAM_BYTES_MIN`] on, each twice as long as the one before. The last has no end.
 const CLASSES: usize = 6;
 /// Payloads of a size class that try each of the two; the best of them counts. The first ones may touch pages
@@ -53,8 +54,16 @@ impl Stores {
 /// The state of a producer.
 pub(super) struct Streaming {
     classes: [Class; CLASSES],
-    /// The message that is timed: its position, its length in bytes, and its stores.
-    timed: Option<(u64, usize, Stores)>,
+    timed: Option<Timed>,
+}
+
+/// A message that is timed, which the consumer has not reported yet.
+struct Timed {
+    position: u64,
+    bytes: usize,
+    stores: Stores,
+    /// The time in which it was written.
+    write_ns: u32,
 }
 
 /// A size class.
@@ -123,65 +132,57 @@ impl Streaming {
         &mut self.classes[number.min(CLASSES - 1)]
     }
 
-    /// How the payload of the message at this position, of this length, is written, and the time to note in
-    /// its cell: 0 if it is not a trial. It can be one if the consumer waits for it, as `is_awaited` and
-    /// then `is_empty`, which takes longer, say. `report` is the consumer's last one.
+    /// How the payload of the message at this position, of this length, is written, and whether it is timed.
+    /// `report` is the consumer's last one.
     #[inline]
-    pub(super) fn next(
-        &mut self,
-        (position, bytes): (u64, usize),
-        report: &AtomicU64,
-        is_awaited: bool,
-        is_empty: impl FnOnce() -> bool,
-    ) -> (Stores, u64) {
+    pub(super) fn next(&mut self, (position, bytes): (u64, usize), report: &AtomicU64) -> (Stores, bool) {
         if !copy::CAN_STREAM || bytes < STREAM_BYTES_MIN {
-            return (Stores::Ordinary, 0);
+            return (Stores::Ordinary, false);
         }
         let class = self.class(bytes);
-        match class.skips() || !is_awaited || !is_empty() {
-            true => (class.stores, 0),
-            false => self.try_next((position, bytes), report),
-        }
+        if class.skips() { (class.stores, false) } else { self.try_next((position, bytes), report) }
     }
 
     #[cold]
-    fn try_next(&mut self, (position, bytes): (u64, usize), report: &AtomicU64) -> (Stores, u64) {
-        if let Some((timed, bytes, stores)) = self.timed.take()
-            && let Some(ns) = reported(report, timed)
-        {
-            self.class(bytes).note(stores, ns as f32 / bytes as f32);
+    fn try_next(&mut self, (position, bytes): (u64, usize), report: &AtomicU64) -> (Stores, bool) {
+        if let Some(Timed { position, bytes, stores, write_ns }) = self.timed {
+            let Some(read_ns) = reported(report, position) else { return (self.class(bytes).stores, false) };
+            self.timed = None;
+            self.class(bytes).note(stores, (f64::from(write_ns) + f64::from(read_ns)) as f32 / bytes as f32);
         }
         let class = self.class(bytes);
         if class.until_trials > 0 {
-            return (class.stores, 0);
+            return (class.stores, false);
         }
         let stores = class.tried();
-        self.timed = Some((position, bytes, stores));
-        (stores, now_ns())
+        self.timed = Some(Timed { position, bytes, stores, write_ns: u32::MAX });
+        (stores, true)
+    }
+
+    /// The message that is timed was written in this time.
+    #[cold]
+    pub(super) fn note_written(&mut self, time: Duration) {
+        if let Some(timed) = &mut self.timed {
+            timed.write_ns = nanoseconds(time);
+        }
     }
 }
 
-/// The nanoseconds that the message at this position took, if this report is about it.
+fn nanoseconds(time: Duration) -> u32 {
+    time.as_nanos().try_into().unwrap_or(u32::MAX)
+}
+
+/// The nanoseconds in which the consumer has read the message at this position, if this report is about it.
 fn reported(report: &AtomicU64, position: u64) -> Option<u32> {
     let report = report.load(Ordering::Relaxed);
     ((report >> 32) as u32 == position.wrapping_add(1) as u32).then_some(report as u32)
 }
 
-/// Reports that the message at this position, which was begun at this time, has been received.
+/// Reports that the message at this position was read in this time.
 #[cold]
 #[inline(never)]
-pub(super) fn report(report: &AtomicU64, position: u64, begun_ns: u64) {
-    // A time before the start is one of another clock.
-    let ns = now_ns().checked_sub(begun_ns).and_then(|ns| u32::try_from(ns).ok()).unwrap_or(u32::MAX);
-    report.store(position.wrapping_add(1) << 32 | u64::from(ns), Ordering::Relaxed);
-}
-
-/// Nanoseconds of the clock that all processes of a node share; not 0.
-fn now_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the place is valid for writes. The clock exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    (time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64).max(1)
+pub(super) fn report(report: &AtomicU64, position: u64, time: Duration) {
+    report.store(position.wrapping_add(1) << 32 | u64::from(nanoseconds(time)), Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -231,45 +232,51 @@ mod tests {
         assert_eq!((pause(&mut class), class.stores), (2 * PAUSE[0], Stores::Streaming));
     }
 
-    #[test]
-    fn only_awaited_messages_of_an_empty_fifo_are_timed() {
-        let (mut streaming, place) = (Streaming::NEW, AtomicU64::new(0));
-        let untimed = (Stores::Ordinary, 0);
-        assert_eq!(streaming.next((0, 8192), &place, false, || panic!("nobody waits")), untimed);
-        assert_eq!(streaming.next((1, 8192), &place, true, || false), untimed);
-        let (_, begun) = streaming.next((2, 8192), &place, true, || true);
-        assert_eq!(begun > 0, copy::CAN_STREAM);
-        // The pieces behind it do not lose its report.
-        report(&place, 2, begun);
-        assert_eq!(streaming.next((3, 8192), &place, false, || true), untimed);
-        streaming.next((4, 8192), &place, true, || true);
-        assert_eq!(streaming.class(8192).trials, [u16::from(copy::CAN_STREAM), 0]);
+    /// A message that is written and read in these nanoseconds: its stores, and whether it was timed.
+    fn send(
+        streaming: &mut Streaming,
+        place: &AtomicU64,
+        (position, bytes): (u64, usize),
+        ns: [u64; 2],
+    ) -> (Stores, bool) {
+        let (stores, is_timed) = streaming.next((position, bytes), place);
+        if is_timed {
+            let [written, read] = ns.map(Duration::from_nanos);
+            streaming.note_written(written);
+            report(place, position, read);
+        }
+        (stores, is_timed)
     }
 
     #[test]
-    fn size_classes_have_trials_of_their_own_and_reports_count_for_theirs() {
+    fn times_of_both_ends_count_for_the_size_class() {
         if !copy::CAN_STREAM {
             return;
         }
         let (mut streaming, place) = (Streaming::NEW, AtomicU64::new(0));
-        assert_eq!(
-            streaming.next((0, STREAM_BYTES_MIN - 1), &place, true, || panic!("short")),
-            (Stores::Ordinary, 0)
-        );
-        let (stores, begun) = streaming.next((7, 4096), &place, true, || true);
-        assert!(stores == Stores::Ordinary && begun > 0);
-        report(&place, 7, begun);
-        assert_eq!(reported(&place, 8), None, "a report of another message");
-        let (stores, begun) = streaming.next((8, 32 << 10), &place, true, || true);
-        assert!(stores == Stores::Ordinary && begun > 0, "the first of its class");
-        let trials = |streaming: &Streaming| streaming.classes.map(|class| class.trials);
-        assert_eq!(trials(&streaming), [[0, 0], [0, 0], [1, 0], [0, 0], [0, 0], [0, 0]]);
-        // It is not reported in time.
-        let (stores, _) = streaming.next((9, 1 << 20), &place, true, || true);
-        assert_eq!((stores, streaming.classes[5].trials), (Stores::Ordinary, [0, 0]));
-        report(&place, 9, u64::MAX);
-        let (stores, _) = streaming.next((10, 1 << 20), &place, true, || true);
-        assert_eq!(stores, Stores::Streaming, "the second one of its class");
-        assert!(streaming.classes[5].least_ns[0] > 1000.0, "a time of another clock is no time");
+        assert_eq!(streaming.next((0, STREAM_BYTES_MIN - 1), &place), (Stores::Ordinary, false));
+        assert_eq!(send(&mut streaming, &place, (7, 4096), [4096, 8192]), (Stores::Ordinary, true));
+        assert_eq!(send(&mut streaming, &place, (8, 32 << 10), [1, 1]), (Stores::Ordinary, true));
+        assert_eq!((streaming.classes[2].trials, streaming.classes[2].least_ns[0]), ([1, 0], 3.0));
+        assert_eq!(send(&mut streaming, &place, (9, 4096), [1, u64::MAX]), (Stores::Streaming, true));
+        assert_eq!(send(&mut streaming, &place, (10, 1 << 30), [1, 1]), (Stores::Streaming, true));
+        assert_eq!((streaming.classes[2].trials, streaming.classes[5].trials), ([1, 1], [1, 0]));
+        assert!(streaming.classes[2].least_ns[1] > 1e5, "the longest time");
+    }
+
+    #[test]
+    fn a_message_without_a_report_holds_up_the_trials_alone() {
+        if !copy::CAN_STREAM {
+            return;
+        }
+        let (mut streaming, place) = (Streaming::NEW, AtomicU64::new(0));
+        assert!(streaming.next((0, 8192), &place).1);
+        for position in 1..100 {
+            assert_eq!(streaming.next((position, 8192), &place), (Stores::Ordinary, false));
+        }
+        report(&place, 1, Duration::ZERO);
+        assert_eq!(streaming.next((100, 8192), &place), (Stores::Ordinary, false), "another message");
+        report(&place, 0, Duration::ZERO);
+        assert_eq!(streaming.next((101, 8192), &place), (Stores::Streaming, true));
     }
 }

@@ -145,13 +145,13 @@ fn a_long_payload_is_read_while_it_is_written() {
     const BYTES: usize = 3 * CHUNK_BYTES + 100;
     let mut memory = memory::<{ 8 * CHUNK_BYTES }>();
     let fifo = fifo(&mut memory);
-    let (mut producer, consumer) = (fifo.producer(), fifo.consumer());
+    let (mut producer, mut consumer) = (fifo.producer(), fifo.consumer());
     let payload: Vec<u8> = (0..BYTES).map(|i| (i / 7) as u8).collect();
     let replies = AtomicU64::new(1);
     producer.replies = Some(&replies);
     let words = [5, 6];
     let mut target = Vec::new();
-    let mut follow = |consumer: &Consumer<'_>, words| {
+    let mut follow = |consumer: &mut Consumer<'_>, words| {
         let mut copied = 0;
         let outcome = consumer.follow(words, 3, |data, range| {
             target.resize(range.end, 0);
@@ -169,15 +169,15 @@ fn a_long_payload_is_read_while_it_is_written() {
         assert!(matches!(consumer.oldest(), Ok(None)));
         // It is followed for the first time when two chunks are written, and the sender does not go on.
         if range.start != CHUNK_BYTES {
-            assert_eq!(follow(&consumer, [5, 7]), (None, 0), "other words");
-            assert_eq!(follow(&consumer, words), (None, range.start));
+            assert_eq!(follow(&mut consumer, [5, 7]), (None, 0), "other words");
+            assert_eq!(follow(&mut consumer, words), (None, range.start));
         }
         // SAFETY: the place has room for the range.
         unsafe { copy::transfer(into, payload[range.clone()].as_ptr(), range.len()) };
     });
     let (stamp, expected) = consumer.next_stamp();
     assert!(is_sent && consumer.has_message() && !is_begun(stamp, expected));
-    assert_eq!(follow(&consumer, words), (None, 0), "it is not being written any more");
+    assert_eq!(follow(&mut consumer, words), (None, 0), "it is not being written any more");
     let (seen, whole) =
         consumer.oldest().unwrap().map(|(words, payload)| (words, bytes_of(&payload))).unwrap();
     assert!(seen == words && whole == payload && target == payload[..3 * CHUNK_BYTES]);
@@ -187,7 +187,7 @@ fn a_long_payload_is_read_while_it_is_written() {
 fn no_length_of_a_payload_that_is_being_written_leads_out_of_the_fifo() {
     let mut memory = memory::<DATA_BYTES>();
     let fifo = fifo(&mut memory);
-    let consumer = fifo.consumer();
+    let mut consumer = fifo.consumer();
     let [stamp, written] = [0, WRITTEN_WORD].map(|i| &fifo.cell(0)[i]);
     written.store(u64::MAX, Ordering::Relaxed);
     for bytes in [0, 1, INLINE_BYTES, DATA_BYTES / 2 + 1, u32::MAX as usize] {
