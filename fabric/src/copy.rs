@@ -1,8 +1,8 @@
 //! Copies into and out of memory that other PEs may access at the same moment.
 //!
 //! Invariant: the compiler never sees a plain load or store of such memory. One word of 1, 2, 4 or 8 bytes
-//! moves as a relaxed atomic; longer data go through an opaque call of the C library's `memcpy`, which is
-//! foreign machine code to the compiler (docs/decisions/0003-opaque-copy.md).
+//! moves as a relaxed atomic; longer data go through an opaque call of the C library's `memcpy`, or loops
+//! in `asm!`, which are foreign machine code to the compiler (docs/decisions/0003-opaque-copy.md).
 
 use crate::sync::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::mem::{MaybeUninit, align_of, size_of, transmute_copy};
@@ -121,7 +121,7 @@ pub unsafe fn copy(target: *mut u8, source: *const u8, bytes: usize) {
 /// From this length on the C library may copy by the processor's string instruction (`rep movsb`).
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const STRING_BYTES: usize = 2048;
-/// A shorter piece, which it copies by vectors.
+/// A shorter piece, which it copies by vectors: for processors without AVX.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 const PIECE_BYTES: usize = 1920;
 
@@ -191,6 +191,8 @@ unsafe fn copy_by_vectors(target: *mut u8, source: *const u8, bytes: usize) {
             d = out(ymm_reg) _,
             options(nostack),
         );
+        // Without it instructions for shorter vectors take longer afterwards on some processors.
+        std::arch::x86_64::_mm256_zeroupper();
         memcpy(target.add(rest), source.add(rest), bytes - rest);
     }
 }
@@ -224,9 +226,6 @@ unsafe fn memcpy(target: *mut u8, source: *const u8, bytes: usize) {
 /// Whether [`stream`] has streaming stores on this processor. ThreadSanitizer does not see them.
 pub const CAN_STREAM: bool = cfg!(all(target_arch = "x86_64", not(any(miri, tsan))));
 
-/// Bytes of a cache line.
-const LINE_BYTES: usize = 64;
-
 /// Copies a run of bytes as `copy` does, but past the caches: by streaming stores, where [`CAN_STREAM`] says
 /// that there are any. They do not fetch the lines that they write, and they leave the lines of the target in
 /// no cache. All stores are ordered before the following ones, so that a release store publishes them.
@@ -235,6 +234,7 @@ const LINE_BYTES: usize = 64;
 /// As `copy`.
 #[cfg(all(target_arch = "x86_64", not(any(miri, tsan))))]
 pub unsafe fn stream(target: *mut u8, source: *const u8, bytes: usize) {
+    const LINE_BYTES: usize = 64;
     let front = target.align_offset(LINE_BYTES).min(bytes);
     let lines = (bytes - front) / LINE_BYTES;
     // SAFETY: the caller guarantees both ranges, of which front, lines and rest are parts.

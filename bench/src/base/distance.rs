@@ -2,7 +2,8 @@
 //!
 //! A hypervisor moves the virtual processors of a machine: for some seconds they share a core, then a cache,
 //! then neither. Times of communication change by a factor of four with it, and a comparison whose sides ran
-//! in different states compares these. So the sides of a round are to run at the same distance.
+//! in different states compares these. So all sides of a row are to run at the same distance in a round. It
+//! is that of the first two processors, where two PEs are bound to cores.
 //!
 //! Invariant: a distance is measured before and after a run, never while one goes on.
 
@@ -16,6 +17,10 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 /// Blocks of a measurement, and the round trips of each; the shortest block counts.
 const BLOCKS: u32 = 40;
 const ROUND_TRIPS: u32 = 100;
+/// Looks without a change after which a thread lets others run, and those after which it gives up: another
+/// process has its processor, or both run on one.
+const LOOKS_PER_TURN: u32 = 1 << 10;
+const LOOKS_MAX: u32 = 1 << 26;
 /// Two distances are alike if the longer one is less than this multiple of the other.
 const ALIKE: f64 = 1.5;
 /// The most tries of a run.
@@ -36,54 +41,56 @@ fn measure() -> Option<f64> {
     let (ball, back) = (Word(AtomicU32::new(0)), Word(AtomicU32::new(0)));
     thread::scope(|scope| {
         scope.spawn(|| {
-            bind(second);
+            bind(second)?;
             for n in 1..=BLOCKS * ROUND_TRIPS {
-                wait_for(&ball, n);
+                wait_for(&ball, n)?;
                 back.0.store(n, Ordering::Release);
             }
+            Some(())
         });
         let hit = scope.spawn(|| {
-            bind(first);
+            bind(first)?;
             let block = |block: u32| {
                 let start = Instant::now();
                 for n in 1..=ROUND_TRIPS {
                     let n = block * ROUND_TRIPS + n;
                     ball.0.store(n, Ordering::Release);
-                    wait_for(&back, n);
+                    wait_for(&back, n)?;
                 }
-                start.elapsed()
+                Some(start.elapsed())
             };
-            (0..BLOCKS).map(block).min().unwrap_or(Duration::MAX)
+            (0..BLOCKS).map(block).try_fold(Duration::MAX, |least, time| Some(least.min(time?)))
         });
-        let least = hit.join().ok()?;
+        let least = hit.join().ok()??;
         Some(least.as_secs_f64() * 1e9 / f64::from(2 * ROUND_TRIPS))
     })
 }
 
-fn bind(cpu: usize) {
+fn bind(cpu: usize) -> Option<()> {
     let mut set = CpuSet::new();
     set.set(cpu);
-    // Without it the figure has another meaning, but both threads still come to an end.
-    let _ = sched_setaffinity(None, &set);
+    sched_setaffinity(None, &set).ok()
 }
 
-fn wait_for(word: &Word, n: u32) {
-    let mut looks = 0_u32;
-    while word.0.load(Ordering::Acquire) != n {
-        looks += 1;
-        // The other thread may not have this processor to itself.
-        if looks.is_multiple_of(1 << 16) { thread::yield_now() } else { std::hint::spin_loop() }
+/// Waits for the other thread; `None` if it does not come.
+fn wait_for(word: &Word, n: u32) -> Option<()> {
+    for looks in 1..LOOKS_MAX {
+        if word.0.load(Ordering::Acquire) == n {
+            return Some(());
+        }
+        if looks.is_multiple_of(LOOKS_PER_TURN) { thread::yield_now() } else { std::hint::spin_loop() }
     }
+    None
 }
 
 fn are_alike(first: f64, second: f64) -> bool {
     first.max(second) < ALIKE * first.min(second)
 }
 
-/// Runs the sides of rounds, each at the distance of the first one of its round.
+/// Runs the sides of rows, each at the distance of the first one of its row and round.
 #[derive(Default)]
 pub struct Distances {
-    /// That of this round.
+    /// That of this row and round.
     wanted_ns: Option<f64>,
     seen_ns: Vec<f64>,
     /// Runs, and those whose last try was at another distance.
@@ -92,8 +99,8 @@ pub struct Distances {
 }
 
 impl Distances {
-    /// A round begins.
-    pub fn start_round(&mut self) {
+    /// A row begins.
+    pub fn start_row(&mut self) {
         self.wanted_ns = None;
     }
 
@@ -114,10 +121,12 @@ impl Distances {
         for attempt in 1.. {
             let (before, result, after) = (measure(), run()?, measure());
             let Some((before, after)) = before.zip(after) else { return Ok(result) };
-            self.seen_ns.push(after);
-            let is_steady = are_alike(before, after);
-            if is_steady && are_alike(after, *self.wanted_ns.get_or_insert(after)) {
-                return Ok(result);
+            self.seen_ns.extend([before, after]);
+            if are_alike(before, after) {
+                let wanted = *self.wanted_ns.get_or_insert(after);
+                if are_alike(before, wanted) && are_alike(after, wanted) {
+                    return Ok(result);
+                }
             }
             if attempt == TRIES {
                 self.others += 1;
@@ -133,9 +142,9 @@ impl Distances {
         let most = self.seen_ns.iter().copied().fold(0.0, f64::max);
         (!self.seen_ns.is_empty() && !are_alike(least, most)).then(|| {
             format!(
-                "The processors of this machine were moved: they were {least:.0} to {most:.0} ns apart. \
-                 {} of {} runs, with up to {TRIES} tries, were at another distance than the first of their \
-                 round.",
+                "The distance of the first two processors changed: {least:.0} to {most:.0} ns. {} of {} \
+                 runs, with up to {TRIES} tries, had another distance than the first of their row and \
+                 round, or it changed while they ran.",
                 self.others, self.runs
             )
         })
@@ -163,17 +172,17 @@ mod tests {
     }
 
     #[test]
-    fn the_sides_of_a_round_run_at_the_distance_of_the_first() {
+    fn the_sides_of_a_row_run_at_the_distance_of_the_first() {
         let mut distances = Distances::default();
-        distances.start_round();
+        distances.start_row();
         assert_eq!(run(&mut distances, &[100.0, 120.0]), 1);
         assert_eq!(run(&mut distances, &[300.0, 290.0, 300.0, 110.0, 110.0, 90.0]), 3);
         assert_eq!(run(&mut distances, &[300.0; 8]), TRIES);
         assert_eq!((distances.runs, distances.others), (3, 1));
-        distances.start_round();
+        distances.start_row();
         assert_eq!(run(&mut distances, &[300.0; 2]), 1, "the next round may have another one");
         let said = distances.summary().unwrap();
-        assert!(said.contains("90 to 300 ns apart. 1 of 4 runs"), "{said}");
+        assert!(said.contains("90 to 300 ns. 1 of 4 runs"), "{said}");
     }
 
     #[test]

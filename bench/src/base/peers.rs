@@ -87,12 +87,13 @@ impl Side {
     /// variable names.
     ///
     /// # Errors
-    /// If they are not there. The message names the packages.
+    /// If they are not there. The message names the packages, or the variable.
     pub fn tools(self) -> Result<Tools> {
         let Some(Needs { prefix, programs, other_names, packages }) = self.needs() else {
             bail!("{} has no compiler and no launcher", self.name())
         };
-        let [compiler, launcher] = match std::env::var_os(prefix) {
+        let prefix_folder = std::env::var_os(prefix).filter(|folder| !folder.is_empty());
+        let [compiler, launcher] = match prefix_folder {
             Some(folder) => other_names.map(|name| Path::new(&folder).join("bin").join(name)),
             None => {
                 let find = |name| tool(&[name], packages).with_context(|| self.name());

@@ -1,7 +1,7 @@
 //! Comparisons by rounds: in each round, all sides run all rows in turn, and the sides rotate. A row is an
 //! operation and a size; gates are bounds for rows.
 //!
-//! All sides of a round run at the same distance of the processors (`distance.rs`).
+//! All sides of a row run at the same distance of the processors in a round (`distance.rs`).
 //!
 //! Invariant: a ratio compares results of one round only; the best of the others is the best of this round.
 
@@ -108,7 +108,7 @@ pub fn measure<R: AsRef<str>>(
         for row in rows {
             eprint!(" {}", row.as_ref());
             std::io::stderr().flush()?;
-            distances.start_round();
+            distances.start_row();
             for side in order(sides, round) {
                 for printed in distances.run(|| run(side, row.as_ref()))? {
                     let (side, ns) = (printed.side(side), figure_ns(&printed));

@@ -320,6 +320,8 @@ impl Exchange {
     ) -> Option<()> {
         let Announcement { send, bytes, home } = announcement;
         let from = envelope.source as Pe;
+        let in_exchange = self.has_announced();
+        self.cma.set_in_exchange(in_exchange);
         let request = self.requests.get(id);
         (request.envelope, request.bytes, request.pe) = (envelope, bytes, from);
         let wanted = bytes.min(request.room);

@@ -20,7 +20,7 @@ const TRIALS: u32 = 5;
 const FIRST_BYTES: usize = 640 << 10;
 /// Messages of a size class before both are tried again: at first, and at most. The number doubles as long as
 /// trials find the same.
-const PAUSE: [u32; 2] = [512, 8192];
+const PAUSE: [u32; 2] = [128, 1024];
 /// A message in pieces that takes this multiple of the time of a read has waited for its sender.
 const LATE_PIECES: f64 = 4.0;
 /// The weight of a late message, where one in time takes back 1, and the weight from which on messages are
@@ -31,6 +31,7 @@ const LATE_COUNT_MAX: u32 = 3 * LATE_COUNT;
 /// The lengths from which on messages are in the second and the third class: two buffers of them fit into a
 /// core's second cache, into the cache that cores share, and into neither.
 const CLASSES: [usize; 2] = [512 << 10, 2 << 20];
+const SIZES: usize = CLASSES.len() + 1;
 /// Longer messages do not try pieces: a program that exchanges few, but very long messages would spend its
 /// time on trials.
 const TRIAL_BYTES_MAX: usize = 4 << 20;
@@ -45,6 +46,8 @@ const PAUSE_AFTER_LATE_HELP: u32 = 50;
 /// Pieces must take less than this part of the time of a read: during a read the sender need not call
 /// anything.
 const PIECES_AT_MOST: f64 = 0.85;
+/// The same in exchanges, where the pieces of the other message take this PE time as well.
+const EXCHANGED_AT_MOST: f64 = 0.4;
 
 /// A read of 32 KiB that takes longer is slower than two copies through a FIFO, which both PEs make at the
 /// same time.
@@ -68,13 +71,26 @@ pub(super) fn are_reads_slow(bytes: usize) -> bool {
 pub(super) struct Cma {
     /// Whether the settings demand it, or forbid it.
     forced: Option<bool>,
-    classes: [Class; 3],
+    /// The size classes, first of messages one way, then of those in exchanges.
+    classes: [Class; 2 * SIZES],
+    /// Whether the message that is being received is one of an exchange.
+    in_exchange: bool,
     /// Reads of [`HELPED_BYTES_MIN`] and more without the sender's help.
     alone: Trials,
     /// When senders are asked for help again, if one was late.
     helps_again: Option<Instant>,
-    /// A message that comes in pieces and is timed: its receive, its length, and when it was asked for.
-    timed: Option<(RequestId, usize, Instant)>,
+    /// A message that comes in pieces and is timed.
+    timed: Option<Timed>,
+}
+
+/// A message that comes in pieces and is timed.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    receive: RequestId,
+    bytes: usize,
+    in_exchange: bool,
+    /// When it was asked for.
+    start: Instant,
 }
 
 /// A size class: its trials and their result.
@@ -167,15 +183,16 @@ impl Class {
         }
     }
 
-    /// A message has come in pieces.
-    fn note_pieces(&mut self, bytes: usize, start: Instant) {
+    /// A message has come in pieces. They are preferred if they take less than this part of the time of a
+    /// read.
+    fn note_pieces(&mut self, bytes: usize, start: Instant, at_most: f64) {
         self.count(self.is_late(bytes, start));
         if self.until_trials > 0 || bytes > TRIAL_BYTES_MAX {
             return;
         }
         self.pieces.add(bytes, start);
         if self.reads.are_over() && self.pieces.are_over() && self.pieces.bytes >= self.bytes_min {
-            self.decide(self.pieces.best < self.reads.best * PIECES_AT_MOST);
+            self.decide(self.pieces.best < self.reads.best * at_most);
         }
     }
 
@@ -196,11 +213,30 @@ impl Class {
 
 impl Cma {
     pub(super) fn new(forced: Option<bool>) -> Cma {
-        Cma { forced, classes: [Class::NEW; 3], alone: Trials::NONE, helps_again: None, timed: None }
+        Cma {
+            forced,
+            classes: [Class::NEW; 2 * SIZES],
+            in_exchange: false,
+            alone: Trials::NONE,
+            helps_again: None,
+            timed: None,
+        }
     }
 
     fn class(&mut self, bytes: usize) -> &mut Class {
-        &mut self.classes[CLASSES.partition_point(|&first| first <= bytes)]
+        let in_exchange = self.in_exchange;
+        self.class_of(bytes, in_exchange)
+    }
+
+    fn class_of(&mut self, bytes: usize, in_exchange: bool) -> &mut Class {
+        let size = CLASSES.partition_point(|&first| first <= bytes);
+        &mut self.classes[if in_exchange { SIZES + size } else { size }]
+    }
+
+    /// Whether this PE has announced a long message itself, beside the one that it is about to receive. Both
+    /// PEs then copy two messages at the same time, and the other way may be the faster one.
+    pub(super) fn set_in_exchange(&mut self, in_exchange: bool) {
+        self.in_exchange = in_exchange;
     }
 
     /// Whether to read a message of this length.
@@ -212,12 +248,11 @@ impl Cma {
 
     /// Counts the message that is timed, if it is late already: its sender is not waited for.
     fn look_at_timed(&mut self) {
-        if let Some((_, bytes, start)) = self.timed
-            && start.elapsed() > LATE
-            && self.class(bytes).is_late(bytes, start)
-        {
+        let Some(Timed { bytes, in_exchange, start, .. }) = self.timed else { return };
+        let class = self.class_of(bytes, in_exchange);
+        if start.elapsed() > LATE && class.is_late(bytes, start) {
+            class.count(true);
             self.timed = None;
-            self.class(bytes).count(true);
         }
     }
 
@@ -262,18 +297,20 @@ impl Cma {
     /// A message is asked for in pieces.
     pub(super) fn note_asked(&mut self, id: RequestId, bytes: usize, is_alone: bool) {
         if self.forced.is_none() && is_alone && self.timed.is_none() {
-            self.timed = Some((id, bytes, Instant::now()));
+            let in_exchange = self.in_exchange;
+            self.timed = Some(Timed { receive: id, bytes, in_exchange, start: Instant::now() });
         }
     }
 
     /// All pieces of a message have come.
     #[inline]
     pub(super) fn note_arrived(&mut self, id: RequestId) {
-        if let Some((timed, bytes, start)) = self.timed
-            && timed == id
+        if let Some(Timed { receive, bytes, in_exchange, start }) = self.timed
+            && receive == id
         {
             self.timed = None;
-            self.class(bytes).note_pieces(bytes, start);
+            let at_most = if in_exchange { EXCHANGED_AT_MOST } else { PIECES_AT_MOST };
+            self.class_of(bytes, in_exchange).note_pieces(bytes, start, at_most);
         }
     }
 }
@@ -292,7 +329,7 @@ mod tests {
         class.reads = Trials { best: reads, ..TRIED };
         class.pieces = Trials { n: TRIALS - 1, best: pieces, ..TRIED };
         // A last one, which takes long.
-        class.note_pieces(1, Instant::now());
+        class.note_pieces(1, Instant::now(), PIECES_AT_MOST);
         cma
     }
 
@@ -307,6 +344,13 @@ mod tests {
             CLASSES.iter().all(|&bytes| cma.reads(bytes, true)),
             "other classes have trials of their own"
         );
+        cma.set_in_exchange(true);
+        assert!(cma.reads(65536, true), "and so have exchanges");
+        cma.note_read(65536, Some(Instant::now()));
+        cma.note_asked(RequestId::from_code(1), 65536, true);
+        cma.set_in_exchange(false);
+        cma.note_arrived(RequestId::from_code(1));
+        assert!(cma.classes[SIZES].pieces.n == 1 && !cma.reads(65536, true));
     }
 
     #[test]
@@ -413,7 +457,8 @@ mod tests {
         let long_ago = Instant::now().checked_sub(2 * LATE).expect("the clock has run for that long");
         for n in 1..=LATE_COUNT_MAX / LATE_COUNT {
             assert!(!cma.reads(65536, true), "{n}");
-            cma.timed = Some((RequestId::from_code(1), 4096, long_ago));
+            let receive = RequestId::from_code(1);
+            cma.timed = Some(Timed { receive, bytes: 4096, in_exchange: false, start: long_ago });
         }
         assert!(cma.reads(65536, true) && cma.timed.is_none());
     }
@@ -423,7 +468,7 @@ mod tests {
     fn pieces_alone_decide_nothing() {
         let mut class = Class::NEW;
         for _ in 0..100 {
-            class.note_pieces(65536, Instant::now());
+            class.note_pieces(65536, Instant::now(), PIECES_AT_MOST);
         }
         assert!(class.until_trials == 0 && !class.prefers_pieces && class.reads(true));
     }
@@ -436,7 +481,7 @@ mod tests {
         let needed = FIRST_BYTES.div_ceil(bytes);
         for n in 0..needed {
             assert!(!class.reads(true) && class.until_trials == 0, "{n}");
-            class.note_pieces(bytes, Instant::now());
+            class.note_pieces(bytes, Instant::now(), PIECES_AT_MOST);
         }
         assert_eq!(class.until_trials, PAUSE[0]);
     }

@@ -100,6 +100,12 @@ impl Exchange {
         }
     }
 
+    /// Whether the last long send that this PE has announced is not complete.
+    pub(super) fn has_announced(&mut self) -> bool {
+        let own = self.announced.and_then(|id| self.requests.find(id));
+        own.is_some_and(|own| own.phase == Phase::Sent)
+    }
+
     /// Begins a copy that the sender may share, and tells it so: the copy's state, and its number. `None` if
     /// this PE is to read all.
     fn ask_for_help(
@@ -110,8 +116,7 @@ impl Exchange {
     ) -> Option<(&'static SharedCopy, u32)> {
         let copy = self.own_copy.filter(|_| self.cma.wants_help(bytes))?;
         // In an exchange the other PE reads as well, and has no time.
-        let own = self.announced.and_then(|id| self.requests.find(id));
-        if own.is_some_and(|own| own.phase == Phase::Sent) {
+        if self.has_announced() {
             return None;
         }
         let peer = &mut self.peers[from];

@@ -1,7 +1,8 @@
 //! A FIFO of messages from one PE to another: one producer and one consumer.
 //!
 //! A message takes one 64-byte cell: a stamp, two words of the user, and a short payload. A longer payload
-//! lies in the data area beside the cells. Neither end reads what the other writes while there is room: the
+//! lies in the data area beside the cells. Neither end reads what the other writes while there is room, but
+//! for trials (`streaming.rs`): the
 //! consumer looks at the stamp of the next cell, and the producer keeps a copy of how far the consumer has
 //! come. A payload of more than [`CHUNK_BYTES`] is written in chunks if the consumer probably waits for it.
 //! The consumer then copies each chunk while the next one is written.
@@ -20,6 +21,8 @@ mod streaming;
 use super::ring::Cell;
 #[cfg(not(loom))]
 use crate::copy;
+#[cfg(not(loom))]
+use crate::sync::fence;
 use crate::sync::{AtomicU64, CacheLine, Ordering, prefetch_for_write, spin_once};
 use std::fmt;
 use std::ops::Range;
@@ -401,6 +404,8 @@ impl<'m> Producer<'m> {
         }
         #[cfg(not(loom))]
         if let Some(start) = start {
+            // Ordinary stores are in memory only now.
+            fence(Ordering::SeqCst);
             self.streaming.note_written(start.elapsed());
         }
         true
@@ -630,7 +635,7 @@ impl<'m> Consumer<'m> {
         if bytes > INLINE_BYTES {
             #[cfg(not(loom))]
             if let Some(start) = self.reading.take() {
-                streaming::report(&self.fifo.shared.report, head, start.elapsed());
+                streaming::report(&self.fifo.shared.report, head, start);
             }
             let (_, data_head) = place(self.data_head, bytes, self.fifo.data_bytes);
             let part = |bytes: u64| bytes / (self.fifo.data_bytes as u64 / PARTS);

@@ -1,17 +1,17 @@
 //! Stores that write a long payload of a FIFO: ordinary ones, or streaming ones ([`copy::stream`]).
 //!
 //! The lines of the data area lie in the cache of the consumer, which has read them before. An ordinary store
-//! first fetches its line from there. Between two threads of a core this takes little time, between cores
-//! that do not share a cache (of two sockets, or of two groups of cores) several times as long as the way
-//! through memory, which streaming stores take. So each size class tries both, and tries again from time to
-//! time, because processes move to other processors.
+//! first fetches its line from there. This is fast between two threads of a core. Between cores that share no
+//! cache (of two sockets, or of two groups of cores) it takes several times as long as a write to memory,
+//! which is what a streaming store does. So each size class tries both, and tries again from time to time,
+//! because processes move to other processors.
 //!
-//! Invariant: the time of a payload is that of the producer, which writes it, and that of the consumer, which
-//! reads it and reports that. Neither has a wait for the other one in it, unless the consumer follows.
+//! Invariant: the time of a payload is the sum of two times: that of the producer to write it, and that of
+//! the consumer to read it. Neither contains a wait for the other end, unless the consumer follows.
 
 use crate::copy;
 use crate::sync::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Shorter payloads are never streamed: ordinary stores wait in the store buffer while their lines come.
 const STREAM_BYTES_MIN: usize = 1 << 10;
@@ -23,8 +23,8 @@ const TRIALS: u16 = 4;
 /// Payloads of a size class before it tries again: at first, and at most. The number doubles as long as the
 /// trials find the same.
 const PAUSE: [u16; 2] = [64, 1024];
-/// Streaming takes less than this part of the time of ordinary stores, where it is preferred: the consumer
-/// then finds nothing in its cache.
+/// Streaming takes less than this part of the time of ordinary stores, where it is preferred: a smaller gain
+/// may be noise.
 const STREAMING_AT_MOST: f32 = 0.9;
 
 /// How a payload is written.
@@ -178,11 +178,12 @@ fn reported(report: &AtomicU64, position: u64) -> Option<u32> {
     ((report >> 32) as u32 == position.wrapping_add(1) as u32).then_some(report as u32)
 }
 
-/// Reports that the message at this position was read in this time.
+/// Reports that the message at this position was read from this time on until now.
 #[cold]
 #[inline(never)]
-pub(super) fn report(report: &AtomicU64, position: u64, time: Duration) {
-    report.store(position.wrapping_add(1) << 32 | u64::from(nanoseconds(time)), Ordering::Relaxed);
+pub(super) fn report(report: &AtomicU64, position: u64, start: Instant) {
+    let ns = nanoseconds(start.elapsed());
+    report.store(position.wrapping_add(1) << 32 | u64::from(ns), Ordering::Relaxed);
 }
 
 #[cfg(test)]
@@ -232,6 +233,10 @@ mod tests {
         assert_eq!((pause(&mut class), class.stores), (2 * PAUSE[0], Stores::Streaming));
     }
 
+    fn report_time(place: &AtomicU64, position: u64, ns: u64) {
+        place.store((position + 1) << 32 | ns.min(u64::from(u32::MAX)), Ordering::Relaxed);
+    }
+
     /// A message that is written and read in these nanoseconds: its stores, and whether it was timed.
     fn send(
         streaming: &mut Streaming,
@@ -241,9 +246,8 @@ mod tests {
     ) -> (Stores, bool) {
         let (stores, is_timed) = streaming.next((position, bytes), place);
         if is_timed {
-            let [written, read] = ns.map(Duration::from_nanos);
-            streaming.note_written(written);
-            report(place, position, read);
+            streaming.note_written(Duration::from_nanos(ns[0]));
+            report_time(place, position, ns[1]);
         }
         (stores, is_timed)
     }
@@ -274,9 +278,17 @@ mod tests {
         for position in 1..100 {
             assert_eq!(streaming.next((position, 8192), &place), (Stores::Ordinary, false));
         }
-        report(&place, 1, Duration::ZERO);
+        report_time(&place, 1, 0);
         assert_eq!(streaming.next((100, 8192), &place), (Stores::Ordinary, false), "another message");
-        report(&place, 0, Duration::ZERO);
+        report_time(&place, 0, 0);
         assert_eq!(streaming.next((101, 8192), &place), (Stores::Streaming, true));
+    }
+
+    #[test]
+    fn reports_name_their_message_and_its_time() {
+        let place = AtomicU64::new(0);
+        report(&place, 7, Instant::now() - Duration::from_millis(3));
+        assert!(reported(&place, 7).is_some_and(|ns| ns >= 3_000_000));
+        assert_eq!([reported(&place, 6), reported(&place, 8)], [None; 2]);
     }
 }

@@ -269,3 +269,43 @@ fn two_threads_see_every_message_in_order() {
         }
     });
 }
+
+/// The report in the shared state of a FIFO.
+fn report(fifo: &Fifo<'_>) -> u64 {
+    fifo.shared.report.load(Ordering::Relaxed)
+}
+
+#[test]
+fn both_ends_time_long_payloads_until_the_trials_are_over() {
+    let mut memory = memory::<8192>();
+    let fifo = fifo(&mut memory);
+    let (mut producer, mut consumer) = (fifo.producer(), fifo.consumer());
+    let payload = [7; 2048];
+    let mut reports = Vec::new();
+    for i in 0..20 {
+        assert!(send(&mut producer, [i, 0], &[1], &payload));
+        // A message that is looked at first, and taken later.
+        assert!(consumer.oldest().unwrap().is_some());
+        assert_eq!(consumer.receive(|_, payload| bytes_of(payload)[8..] == [7; 2048]), Ok(true));
+        reports.push(report(&fifo) >> 32);
+    }
+    let expected = |i: u64| if copy::CAN_STREAM { (i + 1).min(8) } else { 0 };
+    assert_eq!(reports, (0..20).map(expected).collect::<Vec<_>>());
+}
+
+#[test]
+fn short_payloads_that_filled_a_cell_are_not_taken_for_timed_ones() {
+    let mut memory = memory::<8192>();
+    let fifo = fifo(&mut memory);
+    let (mut producer, mut consumer) = (fifo.producer(), fifo.consumer());
+    for i in 0..3 * CELLS as u64 {
+        let is_sent = match i / CELLS as u64 {
+            0 => send(&mut producer, [i, 0], &[], &[0xFF; INLINE_BYTES]),
+            1 => send(&mut producer, [i, 0], &[], &[0xFF; 100]),
+            // SAFETY: the place has room for the payload.
+            _ => producer.send_in_chunks([i, 0], 100, |into, _| unsafe { into.write_bytes(1, 100) }),
+        };
+        assert!(is_sent && consumer.receive(|_, _| true) == Ok(true), "{i}");
+    }
+    assert_eq!(report(&fifo), 0);
+}

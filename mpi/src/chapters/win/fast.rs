@@ -168,7 +168,7 @@ pub struct Words<'a> {
     named: (MPI_Op, MPI_Datatype),
 }
 
-/// The number of operations that [`atomic_of`] knows, with those before them.
+/// One more than the last operation that [`atomic_of`] returns.
 const OPS: usize = AtomicOp::Xor as usize + 1;
 
 /// The atomic of an operation, if it is defined for words of a kind.
@@ -262,10 +262,10 @@ impl Words<'_> {
         }
     }
 
-    /// The operation, which is looked up once for each kind of words.
+    /// The operation, which is looked up once for each operation and kind of words.
     fn as_update(&self) -> &'static Update {
-        const KINDS: usize = AtomicKind::F64 as usize + 1;
-        static ALL: [[OnceLock<Update>; KINDS]; OPS] = [const { [const { OnceLock::new() }; KINDS] }; OPS];
+        const N: usize = AtomicKind::F64 as usize + 1;
+        static ALL: [[OnceLock<Update>; N]; OPS] = [const { [const { OnceLock::new() }; N] }; OPS];
         let (op, datatype) = self.named;
         ALL[self.op as usize][self.kind as usize]
             .get_or_init(|| Update::of_request(op, datatype).expect("the operation is defined"))
