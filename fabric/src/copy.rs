@@ -343,7 +343,7 @@ mod tests {
         let source: Vec<u8> = (0..20_000_u32).map(|i| (i * 7 + i / 256) as u8).collect();
         let mut target = vec![0_u8; 3 * 4096 + 20_000];
         let start = target.as_ptr().align_offset(4096) + source.as_ptr() as usize % 4096;
-        for distance in [0, 1, 8, 31, 32, 4095] {
+        for distance in [0, 1, 8, 16, 31, 32, 4095] {
             for bytes in [2047, 2048, 2049, 1920 * 3, 1920 * 3 + 1, 19_999] {
                 target.fill(0xFF);
                 let place = &mut target[start + distance..];

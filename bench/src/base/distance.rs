@@ -1,4 +1,4 @@
-//! How far apart two processors are: the time in which a change that one of them makes reaches the other.
+//! The distance of two processors: the time from a store by one of them until the other one sees it.
 //!
 //! A hypervisor moves the virtual processors of a machine: for some seconds they share a core, then a cache,
 //! then neither. Times of communication change by a factor of four with it, and a comparison whose sides ran
@@ -87,13 +87,13 @@ fn are_alike(first: f64, second: f64) -> bool {
     first.max(second) < ALIKE * first.min(second)
 }
 
-/// Runs the sides of rows, each at the distance of the first one of its row and round.
+/// Runs the sides of each row and round at the distance that the first of them had.
 #[derive(Default)]
 pub struct Distances {
-    /// That of this row and round.
+    /// The distance of this row and round.
     wanted_ns: Option<f64>,
     seen_ns: Vec<f64>,
-    /// Runs, and those whose last try was at another distance.
+    /// The number of runs, and of those whose last try was at another distance.
     runs: usize,
     others: usize,
 }

@@ -233,8 +233,9 @@ impl Cma {
         &mut self.classes[if in_exchange { SIZES + size } else { size }]
     }
 
-    /// Whether this PE has announced a long message itself, beside the one that it is about to receive. Both
-    /// PEs then copy two messages at the same time, and the other way may be the faster one.
+    /// Sets whether the message that is about to be received is one of an exchange: this PE has announced a
+    /// long message itself. Both PEs then copy two messages at the same time, and the other way may be the
+    /// faster one.
     pub(super) fn set_in_exchange(&mut self, in_exchange: bool) {
         self.in_exchange = in_exchange;
     }
